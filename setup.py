@@ -5,11 +5,12 @@ What steers it (environment):
 
     TIRX_WERROR=1     -Wall -Wextra -Werror
     TIRX_DEBUG=1      -O0 -g -DTX_DEBUG: assertions on, the verifier runs after every pass
-    TIRX_SANITIZE=1   AddressSanitizer and UndefinedBehaviorSanitizer; import it with libasan preloaded (see `make asan`)
+    TIRX_SANITIZE=1   AddressSanitizer and UndefinedBehaviorSanitizer; needs libasan preloaded (see `make asan`)
     TIRX_FULL_API=1   compile against CPython's full API instead of the limited API of 3.11
     TIRX_JOBS=n       compilers to run at once (default: the number of processors)
 
-Objects are kept under build/obj/, in one folder for each set of flags, so that switching between these recompiles nothing.
+Objects are kept under build/obj/, in one folder for each set of flags, so that switching between these recompiles
+nothing.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 LIMITED_API = not FREE_THREADED and not on("TIRX_FULL_API")
 X86_64 = platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32
 
-# Files that hold the emulator's hot loops once more for a newer instruction set, by the end of their name. They are compiled on
-# x86-64 only, and the code that picks one at load checks the processor first. Contraction stays off in all of them, so that
-# every variant gives the same bits.
+# Files that hold the emulator's hot loops once more for a newer instruction set, by the end of their name. They are
+# compiled on x86-64 only, and the code that picks one at load checks the processor first. Contraction stays off in all
+# of them, so that every variant gives the same bits.
 ISA_FLAGS = {
     "avx2.c": ["-mavx2", "-mfma"],
     "avx512.c": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
@@ -83,7 +84,7 @@ def link_flags() -> list[str]:
 
 
 class BuildExt(build_ext):
-    """Compiles several files at once, each with its own flags, and skips those whose object is newer than all it includes."""
+    """Compiles several files at once, each with its own flags; skips what is newer than all that it includes."""
 
     def build_extension(self, ext: Extension) -> None:
         if self.compiler.compiler_type != "unix":
