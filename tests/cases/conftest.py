@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labelled cases: `reports` are faults that users reported of other compilers, `checkers` pairs of a broken kernel and
+its repaired twin. Their files are not edited. What needs a feature that does not exist yet is expected to fail,
+strictly: whoever lands the feature takes its lines out of PENDING here.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+
+import pytest
+
+PTX = "the PTX instruction table comes later"
+ASYNC = "mbarriers, bulk copies and the copy engines are not emulated yet"
+MMA = "the matrix units are not emulated yet"
+TMEM = "tcgen05 and tensor memory are not emulated yet"
+CLUSTER = "clusters and distributed shared memory are not emulated yet"
+GLOBAL = "races through global memory are not looked for yet"
+OVERFLOW = "address overflow is not looked for yet"
+
+BROKEN = "test_broken_kernel_is_reported"
+
+# Patterns of test ids: FUNCTION[CLASS-PAIR] as pytest prints them; "*" stands for anything.
+PENDING = {
+    "*[[]named-barrier-*": PTX,
+    "*[[]deadlock-*": ASYNC,
+    "*[[]mbarrier-state-*": ASYNC,
+    "*[[]tx-bytes-*": ASYNC,
+    "*[[]phase-*": ASYNC,
+    "*[[]cp.async-*": ASYNC,
+    "*[[]tma-load-*": ASYNC,
+    "*[[]tma-store-*": ASYNC,
+    "*[[]proxy-fence-*": ASYNC,
+    "*[[]ring-buffer-*": ASYNC,
+    "*[[]wgmma-*": MMA,
+    "*[[]ldmatrix-*": MMA,
+    "*[[]tcgen05-*": TMEM,
+    "*[[]cluster-*": CLUSTER,
+    "*[[]misaligned-*": PTX,
+    f"{BROKEN}[[]overflow-*": OVERFLOW,
+    "*[[]shared-race-one_lane_arrives_for_the_warp]": ASYNC,
+    f"{BROKEN}[[]global-race-ctas_write_one_cell]": GLOBAL,
+    "*[[]global-race-histogram_without_atomics]": PTX,
+    "*[[]global-race-plain_reset_beside_atomics]": PTX,
+    "*[[]scope-*": PTX,
+    "*[[]grid-flag-*": PTX,
+    "*[[]warp-op-shuffle_from_lanes_outside_the_branch]": PTX,
+    "*[[]warp-op-register_pool_is_never_filled]": PTX,
+    f"{BROKEN}[[]warp-op-elect_in_half_a_warp]": PTX,
+}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "tests/cases/" not in item.path.as_posix():
+            continue
+        for pattern, reason in PENDING.items():
+            if fnmatch.fnmatchcase(item.name, pattern):
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+                break
