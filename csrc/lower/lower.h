@@ -1,0 +1,46 @@
+/* The pass pipeline: from a parsed module to a host function and device kernels. Owner: lower. Knows arith/, layout/, ir/.
+ * Must not know the back ends or Python. SPDX-License-Identifier: Apache-2.0 */
+#ifndef TX_LOWER_H
+#define TX_LOWER_H
+
+#include "arith/arith.h"
+#include "ir/ir.h"
+
+typedef struct tx_target {
+    bool emulator;   /* "cpu" */
+    int arch;        /* 80, 90, 100, ...; for the emulator 0 */
+    char suffix;     /* 'a', 'f' or 0 */
+    /* options of the compilation, part of every cache key */
+    bool contract;   /* a*b + c becomes T.fma (default true) */
+    bool fast_math, lineinfo, disable_assert;
+} tx_target;
+bool tx_target_parse(tx_ctx *c, const char *text, tx_target *out); /* "cuda:sm_90a", "cpu"; plain "cuda" has arch 0 */
+bool tx_target_name(const tx_target *t, tx_sb *out);
+
+/* A pass takes a module and returns a module (NULL: diagnostics recorded). Running a pass twice changes nothing. */
+typedef tx_module *(*tx_pass_fn)(tx_ctx *c, tx_module *m, const tx_target *t);
+typedef struct tx_pass {
+    const char *name;      /* public name: tirx.transform.<name>() */
+    const char *aliases;   /* further names, blank-separated */
+    tx_pass_fn run;
+    bool in_pipeline;
+} tx_pass;
+extern const tx_pass tx_passes[];   /* ends with name NULL; pipeline order */
+const tx_pass *tx_pass_find(const char *name);
+
+/* All passes of the pipeline, in order, after importing m into c. TIRX_DUMP=name,... (or all) prints the module after the
+ * named passes to stderr through tx_dump_hook. Debug builds verify after each pass.
+ *
+ * What comes out, and all that the back ends rely on:
+ * - host functions (TX_FUNC_HOST) whose statements are BIND, IF, FOR, ASSERT, MATCH, EVAL(CALL_PACKED ...), LAUNCH;
+ *   tensors are parameters with a buffer; symbols are still free variables listed in f->symbols
+ * - kernels (TX_FUNC_KERNEL) named <f>_kernel, <f>_kernel_1, ...: params are scalars and data pointers (param.buffer holds
+ *   the declared shape), in the user's order, then symbols, then TX_PARAM_SHAPE_ONLY ones. Every LOAD/STORE is flat
+ *   (TX_BUF_FLAT: first index in elements, offset included). No SCOPE_ID, DEVICE, TILE, MATCH, CEILDIV, WEAK literals;
+ *   loops are SERIAL (unroll says the pragma) or PARALLEL, start/stop/step explicit; coordinates are THREAD_IDX,
+ *   BLOCK_IDX, BLOCK_DIM, GRID_DIM, CLUSTER_* and BINDs over them; contraction is done.
+ * - k->launch, k->block, k->dyn_smem for the launch bounds; LAUNCH's children give the launch shape over host values. */
+tx_module *tx_lower(tx_ctx *c, const tx_module *m, const tx_target *t);
+extern void (*tx_dump_hook)(const char *pass, const tx_module *m);
+
+#endif
