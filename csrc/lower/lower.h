@@ -28,6 +28,23 @@ typedef struct tx_pass {
 extern const tx_pass tx_passes[];   /* ends with name NULL; pipeline order */
 const tx_pass *tx_pass_find(const char *name);
 
+/* How each symbol of a function follows from its tensor parameters (language.md 4.3): extent == c * symbol + d, where the
+ * extent is dimension (or stride) `dim` of parameter `param` and d is over symbols defined before it and scalar
+ * parameters. Definitions stand in an order in which they can be evaluated; every other extent is a check at the call. */
+typedef struct tx_symbol_def {
+    tx_var *symbol;
+    uint32_t param;
+    int dim;
+    bool stride;
+    int64_t c;
+    const tx_node *d; /* or NULL: 0 */
+} tx_symbol_def;
+typedef struct tx_symbol_solution {
+    uint32_t ndefs;
+    const tx_symbol_def *def;
+} tx_symbol_solution;
+bool tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out); /* false: a symbol stays unknown (recorded) */
+
 /* All passes of the pipeline, in order, after importing m into c. TIRX_DUMP=name,... (or all) prints the module after the
  * named passes to stderr through tx_dump_hook. Debug builds verify after each pass.
  *
