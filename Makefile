@@ -71,7 +71,7 @@ asan: $(VENV)/.test ## the suite under ASan and UBSan
 	rm -rf build/asan
 	TIRX_SANITIZE=1 TIRX_DEBUG=1 $(PY) -W ignore setup.py -q build --build-lib build/asan
 	LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	PYTHONSAFEPATH=1 PYTHONPATH=build/asan TIRX_EXPECT_BUILD=build/asan \
+	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/asan TIRX_EXPECT_BUILD=$(CURDIR)/build/asan \
 	$(PY) -X faulthandler -m pytest -m "not torch and not slow and not nosanitize" $(ASAN_TESTS) $(ARGS)
 
 ubsan: asan ## the same run
@@ -83,7 +83,7 @@ refleak: $(VENV)/.test ext ## references and memory that grow with repetition
 oom: $(VENV)/.test ## allocation failures
 	rm -rf build/debug
 	TIRX_DEBUG=1 $(PY) -W ignore setup.py -q build --build-lib build/debug
-	PYTHONSAFEPATH=1 PYTHONPATH=build/debug TIRX_EXPECT_BUILD=build/debug $(PYTEST) tests/test_oom.py $(ARGS)
+	TIRX_OOM_ALL=1 PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/debug TIRX_EXPECT_BUILD=$(CURDIR)/build/debug $(PYTEST) tests/test_oom.py $(ARGS)
 
 FUZZ_SECONDS ?= 60
 fuzz: $(VENV)/.test ext ## random programs and hostile text, FUZZ_SECONDS for each fuzzer

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every allocation of the C core may fail: the result is a MemoryError, and afterwards all works as before.
+
+The n-th allocation is made to fail, n going up until none is left to fail. In the suite only every few are tried;
+TIRX_OOM_ALL=1 (`make oom`, in a build with assertions) tries each.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+ALL = os.environ.get("TIRX_OOM_ALL", "0") != "0"
+
+CODE = """
+import sys
+import numpy as np
+import tirx
+from tirx import _core
+from tirx.script import tirx as T
+
+a = np.arange(64, dtype=np.int32)
+
+def kernel():
+    @T.prim_func
+    def k(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
+        sm = T.alloc_shared((64,), "int32")
+        sm[tx] = A[tx]
+        T.cuda.cta_sync()
+        for i in range(3):
+            if tx > i:
+                sm[tx] = sm[tx] + i
+        B[tx] = sm[tx]
+    return k
+
+def refused():
+    try:
+        @T.prim_func
+        def k(A: T.Buffer((64,), "int32")):
+            T.device_entry()
+            tx = T.thread_id([64])
+            A[tx] = no_such_name
+    except tirx.DiagnosticError:
+        return
+    raise AssertionError("the name should have been refused")
+
+K = kernel()
+EXE = tirx.compile(K, target="cpu")
+
+def run(exe=EXE):
+    b = np.zeros(64, np.int32)
+    exe(a, b)
+    i = np.arange(64)
+    assert (b == i + np.where(i > 1, 1, 0) + np.where(i > 2, 2, 0)).all()
+
+def work():
+    WORK
+
+work()
+n, failed, step = 1, 0, int(sys.argv[1])
+while True:
+    _core.fail_alloc_at(n)
+    try:
+        work()
+        # Done without the failure: either there are fewer allocations, or the failing one was not needed (a cache).
+        through = _core.alloc_count() < n
+    except MemoryError:
+        through = False
+        failed += 1
+    finally:
+        _core.fail_alloc_at(0)
+    if through:
+        break
+    work()
+    n += step if n > 32 else 1
+run(tirx.compile(kernel(), target="cpu"))
+print(f"{failed} of {n} allocations failed, each with a MemoryError")
+assert failed > 0
+"""
+
+WORKLOADS = {
+    "parse": "kernel()",
+    "parse refused": "refused()",
+    "print": "K.script()",
+    "compile": "tirx.compile(K, target='cpu')",
+    "cuda text": "tirx.compile(K, target='cpu').source",
+    "call": "run()",
+}
+
+
+@pytest.mark.parametrize("work", WORKLOADS.values(), ids=WORKLOADS.keys())
+def test_an_allocation_that_fails_is_a_memory_error(work, run_python):
+    from tirx import _core
+
+    if not hasattr(_core, "fail_alloc_at"):
+        pytest.skip("this build does not count allocations")
+    run_python(CODE.replace("    WORK", "    " + work), args=["1" if ALL else "17"])
