@@ -33,8 +33,8 @@ PUBLIC_HEADERS: dict[str, str] = {}
 LONG_FILES: dict[str, str] = {}
 MAX_LINES = 1000
 
-# Compile-time data lives in the arena; only these folders own memory of their own, and only base asks the C library for it,
-# so that the counter which makes allocations fail sees each of them.
+# Compile-time data lives in the arena; only these folders own memory of their own, and only base asks the C library for
+# it, so that the counter which makes allocations fail sees each of them.
 MAY_ALLOCATE = ("base", "emu", "runtime", "python")
 
 # Once more for a newer instruction set; not part of the amalgam, whose files are compiled with one set of flags.
@@ -43,8 +43,8 @@ ISA_ENDINGS = ("avx2.c", "avx512.c")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 ALLOCATES = re.compile(r"\b(tx_malloc|tx_calloc|tx_realloc|tx_free)\s*\(")
-FROM_LIBC = re.compile(r"\b(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign)\s*\(")
-ENDS_OR_PRINTS = re.compile(r"\b(printf|fprintf|puts|fputs|abort|exit|_exit|longjmp)\s*\(")
+FROM_LIBC = re.compile(r"(?<![.>])\b(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign)\s*\(")
+ENDS_OR_PRINTS = re.compile(r"(?<![.>])\b(printf|fprintf|puts|fputs|abort|exit|_exit|longjmp)\s*\(")
 
 
 def files(*endings: str) -> list[Path]:
