@@ -36,7 +36,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.made setup.py pyproject.toml
-	$(PIP) install --no-build-isolation -c tests/constraints.txt -e ".$(EXTRA)"
+	$(PIP) install --no-build-isolation -e ".$(EXTRA)"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.installed tests/constraints.txt
