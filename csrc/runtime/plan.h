@@ -1,0 +1,116 @@
+/* Private to runtime/: what a launch plan is made of. plan.c compiles it from the host half of a lowered function,
+ * plan_call.c evaluates it. A plan owns all its memory and refers to no context. SPDX-License-Identifier: Apache-2.0 */
+#ifndef TX_RUNTIME_PLAN_H
+#define TX_RUNTIME_PLAN_H
+
+#include "runtime/runtime.h"
+
+enum { PLAN_NO_REG = 0xffff, PLAN_STACK_REGS = 128, PLAN_MAX_REGS = 4096, PLAN_STACK_ARGS = 64 };
+
+typedef union plan_value {
+    int64_t i;
+    double f;
+    void *p;
+} plan_value;
+
+typedef enum plan_code {
+    PLAN_CONST,       /* dst = imm */
+    PLAN_MOVE,        /* dst = a */
+    PLAN_UNARY,       /* dst = sub(a), typed */
+    PLAN_BINARY,      /* dst = sub(a, b), typed by the operands' dtype in `from` */
+    PLAN_CAST,        /* dst = a, of dtype `from`, as dtype `type` */
+    PLAN_JUMP,        /* to imm */
+    PLAN_JUMP_UNLESS, /* a is 0: to imm */
+    PLAN_LAUNCH,      /* launches[imm] */
+    PLAN_PACKED,      /* packed[imm]; dst = result or PLAN_NO_REG */
+    PLAN_ASSERT,      /* a is 0: asserts[imm] is raised */
+    PLAN_RETURN       /* a, or nothing when PLAN_NO_REG */
+} plan_code;
+
+typedef struct plan_instr {
+    uint8_t code;  /* plan_code */
+    uint16_t sub;  /* enum tx_op */
+    uint16_t dst, a, b;
+    tx_dtype type, from;
+    plan_value imm;
+} plan_instr;
+
+/* An argument of a kernel or of a packed call. */
+typedef struct plan_operand {
+    enum { PLAN_REG, PLAN_TENSOR, PLAN_STRING } kind;
+    uint16_t reg;   /* PLAN_REG */
+    uint32_t param; /* PLAN_TENSOR: the parameter whose data it is */
+    tx_dtype type;
+    char *text; /* PLAN_STRING */
+} plan_operand;
+
+typedef struct plan_launch {
+    uint32_t kernel;
+    char *name;
+    uint16_t reg[TX_L__COUNT];
+    tx_launch attrs;
+    uint32_t nargs, nvisible;
+    plan_operand *args;
+} plan_launch;
+
+typedef struct plan_packed {
+    char *name;
+    uint32_t nargs;
+    plan_operand *args;
+} plan_packed;
+
+typedef struct plan_assert {
+    char *kind, *text;
+} plan_assert;
+
+/* One extent or stride: a constant, or a register that holds the wanted value once the symbols are known. */
+typedef struct plan_extent {
+    uint16_t reg;    /* PLAN_NO_REG: constant */
+    bool defines;    /* the equation that gave its symbol: nothing left to check */
+    int64_t value;
+    char *text;      /* how the wanted value reads: "A.shape[0]", "B.shape[0] * 2" */
+    bool is_symbol;  /* text names another argument's extent: "expected to match" */
+} plan_extent;
+
+typedef struct plan_param {
+    enum { PLAN_P_TENSOR, PLAN_P_SCALAR, PLAN_P_POINTER, PLAN_P_ABSENT } kind;
+    char *name;        /* the parameter's */
+    char *buffer_name; /* the tensor's, or the parameter's again */
+    tx_dtype type;
+    uint16_t reg; /* scalars and pointers */
+    uint8_t rank;
+    bool compact; /* no declared strides: must be dense row-major */
+    bool written;
+    int64_t align; /* 0: none asked for */
+    plan_extent *shape, *strides;
+} plan_param;
+
+/* extent == c * symbol + d */
+typedef struct plan_define {
+    uint32_t param;
+    uint8_t dim;
+    bool stride;
+    uint16_t symbol, d; /* registers; d PLAN_NO_REG: 0 */
+    int64_t c;
+    tx_dtype type;
+    char *name;
+    uint32_t until; /* the instructions before it that compute d: [from, until) */
+    uint32_t from;
+} plan_define;
+
+struct tx_plan {
+    char *name, *signature;
+    uint32_t nparams, ndefines, ninstrs, nlaunches, npacked, nasserts;
+    uint32_t body; /* the first instruction after those for extents; [extents, body) computes wanted extents */
+    uint32_t extents;
+    uint32_t nregs, max_args;
+    plan_param *params;
+    plan_define *defines;
+    plan_instr *instrs;
+    plan_launch *launches;
+    plan_packed *packed;
+    plan_assert *asserts;
+    tx_dtype ret;
+};
+
+#endif
