@@ -68,6 +68,11 @@ void tx_arena_release(tx_arena *a, tx_mark m); /* everything handed out since th
 #define tx_new(c, T, n) ((T *)tx_ctx_alloc((c), (size_t)(n), sizeof(T), _Alignof(T)))
 void *tx_ctx_alloc(tx_ctx *c, size_t n, size_t size, size_t align);
 
+/* Scratch of a function: take a mark of c->scratch, use tx_scratch, release the mark before returning. Nodes, strings, spans
+ * and diagnostics are not affected (they live in c->arena, of which nobody takes a mark). Failure as for tx_new. */
+#define tx_scratch(c, T, n) ((T *)tx_scratch_alloc((c), (size_t)(n), sizeof(T), _Alignof(T)))
+void *tx_scratch_alloc(tx_ctx *c, size_t n, size_t size, size_t align);
+
 /* Growable array in a context's arena: TX_VEC(T) declares the struct; v = {0} is empty.
  * tx_push evaluates to true, or false when out of memory (diagnostic recorded). */
 #define TX_VEC(T)                                                                                                      \
@@ -155,6 +160,8 @@ void tx_sb_puts(tx_sb *s, const char *text);
 void tx_sb_putc(tx_sb *s, char ch);
 void tx_sb_f(tx_sb *s, const char *fmt, ...) TX_PRINTF(2, 3);
 void tx_sb_vf(tx_sb *s, const char *fmt, va_list ap);
+struct tx_strtab;
+void tx_strtab_free(struct tx_strtab *t); /* for tx_ctx_free */
 
 /* ---- source positions ------------------------------------------------------------------------------------------ */
 
@@ -173,9 +180,10 @@ typedef struct tx_file {
     uint32_t first_line; /* line number of the first line of text */
 } tx_file;
 
+/* Index of the file, from 1; 0 on failure. Entry 0 of files and of spans is "unknown": no name, line 0. */
 uint32_t tx_add_file(tx_ctx *c, const char *name, const char *text, size_t len, uint32_t first_line);
 tx_span tx_add_span(tx_ctx *c, tx_span_info info); /* the last one added is reused when equal */
-const tx_span_info *tx_span_at(const tx_ctx *c, tx_span s);
+const tx_span_info *tx_span_at(const tx_ctx *c, tx_span s); /* never NULL */
 
 /* ---- diagnostics ----------------------------------------------------------------------------------------------- */
 
@@ -223,12 +231,14 @@ void tx_diag_render(const tx_ctx *c, const tx_diag *d, tx_sb *out);
 /* ---- context --------------------------------------------------------------------------------------------------- */
 
 struct tx_ctx {
-    tx_arena arena;
+    tx_arena arena;   /* everything that lives as long as the context */
+    tx_arena scratch; /* marked and released by whoever needs room for a moment */
     struct tx_strtab *strs;
     TX_VEC(tx_span_info) spans;
     TX_VEC(tx_file) files;
     TX_VEC(tx_diag) diags;
     uint32_t nerrors; /* diagnostics that are not warnings */
+    bool no_memory;   /* TX_E_NO_MEMORY is recorded; once is enough */
     tx_span span;     /* the span that nodes made now receive */
     uint32_t next_id; /* ids of variables and buffers, in order of making */
     uint32_t nnodes;
