@@ -12,6 +12,8 @@ typedef struct tx_line_map {
     tx_span *span; /* heap */
 } tx_line_map;
 
+void tx_line_map_free(tx_line_map *m);
+
 /* Text of all kernels of a lowered module. Deterministic. false: diagnostics recorded in c. */
 bool tx_cuda_emit(tx_ctx *c, const tx_module *lowered, const tx_target *t, tx_sb *out, tx_line_map *map);
 /* Least architecture that the module's instructions need, at least 50; *suffix 'a' when one is arch-specific. */
@@ -20,6 +22,7 @@ int tx_cuda_floor(const tx_module *lowered, char *suffix);
 typedef struct tx_cuda_needs {
     bool toolkit_headers; /* injected source includes one */
     bool int128;
+    bool injected;        /* there is injected source: options that leave language features out do not hold */
 } tx_cuda_needs;
 tx_cuda_needs tx_cuda_needs_of(const tx_module *lowered);
 

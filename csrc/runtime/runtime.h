@@ -97,13 +97,24 @@ bool tx_nvrtc_version(int *major, int *minor, tx_call_error *e);
 /* options: NULL-terminated. want_ptx compiles to PTX text instead of a cubin. Frees nothing on failure but the log stays. */
 bool tx_nvrtc_compile(const char *source, const char *const *options, bool want_ptx, tx_nvrtc_result *out, tx_call_error *e);
 void tx_nvrtc_free(tx_nvrtc_result *r);
+/* Options for the text of a module (lowering.md 5.9), without include paths; at[] points into the list or at constants. */
+enum { TX_NVRTC_MAX_OPTIONS = 12 };
+typedef struct tx_nvrtc_option_list {
+    const char *at[TX_NVRTC_MAX_OPTIONS]; /* NULL-terminated */
+    uint32_t n;
+    char arch[40];
+} tx_nvrtc_option_list;
+bool tx_nvrtc_options(const tx_target *t, tx_cuda_needs needs, bool want_ptx, tx_nvrtc_option_list *out);
+/* NVRTC's log with "tirx_kernels.cu(LINE):" replaced by the Python "file:line:col:" where the line map knows it, and the
+ * place of the first error (0: none of ours). */
+void tx_nvrtc_map_log(const tx_ctx *c, const tx_line_map *map, const char *log, tx_sb *out, tx_span *first_error);
 
 /* A cubin loaded per device on demand; kernels by name. Thread-safe. */
 typedef struct tx_cumodule tx_cumodule;
 tx_cumodule *tx_cumodule_new(const void *cubin, size_t nbytes, const char *const *kernel_names, uint32_t nkernels);
 void tx_cumodule_free(tx_cumodule *m);
-bool tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const uint8_t *arg_bytes /* size of each arg */,
-                        tx_call_error *e);
+/* arg_types: dtype of each visible argument (a handle for a pointer); floats of 32 bits and less are converted here. */
+bool tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, tx_call_error *e);
 
 /* Device memory for tirx.runtime.tensor on a GPU. */
 bool tx_cumem_alloc(int device, size_t nbytes, void **out, tx_call_error *e);
