@@ -19,7 +19,10 @@ PACKAGE = Path(tirx.__file__).parent
 # Data that the module may write to after it is loaded, each with its reason. All else is const, or belongs to a context
 # or to the module's state. Tables that CPython's API does not take as const are known by their names.
 CPYTHON_TABLES = re.compile(r"^(module_?def|.*(methods|members|getset|getsets|slots|spec))(\.\d+)?$")
-WRITABLE: dict[str, str] = {}
+WRITABLE: dict[str, str] = {
+    "tx_driver_state": "the CUDA driver's functions and its primary contexts, opened on first use",
+    "tx_nvrtc": "NVRTC's functions, opened on first use",
+}
 TOOLCHAIN = re.compile(r"^(completed\.\d+|__dso_handle|__TMC_END__|_edata|_end|__bss_start)$")
 
 

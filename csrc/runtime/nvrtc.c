@@ -39,11 +39,16 @@ nvrtc_bind(struct nvrtc_table *t, void *lib)
         const char *name;
         void *slot;
     } want[] = {
-        {"nvrtcVersion", &t->version},        {"nvrtcGetErrorString", &t->error_string},
-        {"nvrtcCreateProgram", &t->create},   {"nvrtcDestroyProgram", &t->destroy},
-        {"nvrtcCompileProgram", &t->compile}, {"nvrtcGetProgramLogSize", &t->log_size},
-        {"nvrtcGetProgramLog", &t->log},      {"nvrtcGetCUBINSize", &t->cubin_size},
-        {"nvrtcGetCUBIN", &t->cubin},         {"nvrtcGetPTXSize", &t->ptx_size},
+        {"nvrtcVersion", &t->version},
+        {"nvrtcGetErrorString", &t->error_string},
+        {"nvrtcCreateProgram", &t->create},
+        {"nvrtcDestroyProgram", &t->destroy},
+        {"nvrtcCompileProgram", &t->compile},
+        {"nvrtcGetProgramLogSize", &t->log_size},
+        {"nvrtcGetProgramLog", &t->log},
+        {"nvrtcGetCUBINSize", &t->cubin_size},
+        {"nvrtcGetCUBIN", &t->cubin},
+        {"nvrtcGetPTXSize", &t->ptx_size},
         {"nvrtcGetPTX", &t->ptx},
     };
 
