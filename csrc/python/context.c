@@ -1,0 +1,618 @@
+/* Context: one compilation's arena, sources, spans and diagnostics; and how diagnostics become Python exceptions.
+ *
+ * A context is used under the GIL only. Work that releases it (lowering, emission) happens in a context of its own that no
+ * other thread can see yet. SPDX-License-Identifier: Apache-2.0 */
+#include "python/state.h"
+
+/* ---- raising ----------------------------------------------------------------------------------------------------- */
+
+static PyObject *
+diag_class(tx_py_state *s, tx_diag_class cls)
+{
+    static const uint8_t of[] = {
+        [TX_DC_SYNTAX] = TX_PY_DiagnosticError,        [TX_DC_VALUE] = TX_PY_DiagnosticValueError,
+        [TX_DC_TYPE] = TX_PY_DiagnosticTypeError,      [TX_DC_RUNTIME] = TX_PY_DiagnosticRuntimeError,
+        [TX_DC_KEY] = TX_PY_DiagnosticKeyError,        [TX_DC_COMPILE] = TX_PY_CompileError,
+        [TX_DC_INTERNAL] = TX_PY_InternalError,        [TX_DC_MEMORY] = TX_PY_InternalError,
+        [TX_DC_WARNING] = TX_PY_DiagnosticError,
+    };
+    return s->error[of[cls]];
+}
+
+/* Text of one line of a file, or false. Lines count from the file's first_line. */
+static bool
+line_text(const tx_ctx *c, uint32_t file, uint32_t line, const char **text, size_t *len)
+{
+    if (file >= c->files.n || line < c->files.at[file].first_line || !c->files.at[file].text)
+        return false;
+    const char *p = c->files.at[file].text->text, *end = p + c->files.at[file].text->len;
+    for (uint32_t i = c->files.at[file].first_line; i < line; i++) {
+        const char *nl = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+        if (!nl)
+            return false;
+        p = nl + 1;
+    }
+    const char *nl = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+    *text = p;
+    *len = (size_t)((nl ? nl : end) - p);
+    return true;
+}
+
+/* Column in characters, from 1, of a byte column from 0. */
+static long
+char_column(const char *text, size_t len, bool known, uint32_t col)
+{
+    long n = 1;
+
+    if (!known)
+        return (long)col + 1;
+    for (size_t i = 0; i < col; i++)
+        n += i >= len || ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* (filename, lineno, offset, text, end_lineno, end_offset), the tuple that SyntaxError takes. */
+static PyObject *
+diag_place(const tx_ctx *c, const tx_diag *d)
+{
+    const tx_span_info *i = d->span ? tx_span_at(c, d->span) : NULL;
+    const char *text = "", *end_text = "";
+    size_t len = 0, end_len = 0;
+
+    if (!i || i->file >= c->files.n)
+        return Py_BuildValue("(OOOOOO)", Py_None, Py_None, Py_None, Py_None, Py_None, Py_None);
+    bool known = line_text(c, i->file, i->line, &text, &len);
+    bool end_known = line_text(c, i->file, i->end_line, &end_text, &end_len);
+    PyObject *line = known ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "replace") : Py_NewRef(Py_None);
+    if (!line)
+        return NULL;
+    return Py_BuildValue("(sllNll)", c->files.at[i->file].name->text, (long)i->line,
+                         char_column(text, len, known, i->col), line, (long)i->end_line,
+                         char_column(end_text, end_len, end_known, i->end_col));
+}
+
+/* The exception object for the errors of a context: class and place of the first, texts of all. */
+static PyObject *
+make_exception(tx_py_state *s, const tx_ctx *c, const tx_diag *first)
+{
+    tx_sb sb = {0};
+    PyObject *text, *place, *msg, *e = NULL, *cls = diag_class(s, first->cls);
+
+    for (uint32_t i = 0; i < c->diags.n; i++) {
+        if (c->diags.at[i].cls == TX_DC_WARNING)
+            continue;
+        if (sb.n && sb.text[sb.n - 1] != '\n')
+            tx_sb_putc(&sb, '\n');
+        tx_diag_render(c, &c->diags.at[i], &sb);
+    }
+    while (sb.n && sb.text[sb.n - 1] == '\n')
+        sb.n--;
+    text = tx_py_take_sb(&sb);
+    if (!text)
+        return NULL;
+    if (first->cls == TX_DC_COMPILE || first->cls == TX_DC_INTERNAL)
+        return e = PyObject_CallFunctionObjArgs(cls, text, NULL), Py_DECREF(text), e;
+    place = diag_place(c, first);
+    msg = PyUnicode_DecodeUTF8(first->text, (Py_ssize_t)strlen(first->text), "replace");
+    if (place && msg)
+        e = PyObject_CallFunctionObjArgs(cls, text, place, msg, NULL);
+    if (e && first->help) {
+        PyObject *note = PyUnicode_FromFormat("help: %s", first->help);
+        PyObject *r = note ? PyObject_CallMethodObjArgs(e, s->s_add_note, note, NULL) : NULL;
+        if (!r)
+            Py_CLEAR(e);
+        Py_XDECREF(r);
+        Py_XDECREF(note);
+    }
+    Py_DECREF(text);
+    Py_XDECREF(place);
+    Py_XDECREF(msg);
+    return e;
+}
+
+static void
+forget_errors(tx_ctx *c)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < c->diags.n; i++)
+        if (c->diags.at[i].cls == TX_DC_WARNING)
+            c->diags.at[n++] = c->diags.at[i];
+    c->diags.n = n;
+    c->nerrors = 0;
+}
+
+void *
+tx_py_raise_diags(tx_py_state *s, tx_ctx *c)
+{
+    const tx_diag *first = NULL;
+
+    for (uint32_t i = 0; i < c->diags.n && !first; i++)
+        if (c->diags.at[i].cls != TX_DC_WARNING)
+            first = &c->diags.at[i];
+    if (PyErr_Occurred()) {
+        /* raised on the way already */
+    } else if (!first || first->cls == TX_DC_MEMORY) {
+        PyErr_NoMemory(); /* what is not recorded could not be recorded */
+    } else {
+        PyObject *e = make_exception(s, c, first);
+        if (e)
+            PyErr_SetObject((PyObject *)Py_TYPE(e), e);
+        Py_XDECREF(e);
+    }
+    forget_errors(c);
+    return NULL;
+}
+
+void *
+tx_py_raise(tx_py_context *ctx)
+{
+    return tx_py_raise_diags(ctx->state, ctx->c);
+}
+
+const char *
+tx_py_type_name(tx_ctx *c, PyObject *x)
+{
+    PyObject *type = (PyObject *)Py_TYPE(x), *module = NULL, *name = NULL, *full = NULL;
+    const char *text = NULL;
+    Py_ssize_t len;
+
+    if (x == Py_None)
+        return "None";
+    name = PyObject_GetAttrString(type, "__qualname__");
+    module = name ? PyObject_GetAttrString(type, "__module__") : NULL;
+    if (module && PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "builtins") != 0)
+        full = PyUnicode_FromFormat("%U.%U", module, name);
+    else if (name)
+        full = Py_NewRef(name);
+    text = full ? PyUnicode_AsUTF8AndSize(full, &len) : NULL;
+    if (text) {
+        const tx_str *s = tx_intern(c, text, (size_t)len);
+        text = s ? s->text : NULL;
+    }
+    PyErr_Clear(); /* a type without a readable name must not hide the error that is being told */
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    Py_XDECREF(full);
+    return text ? text : "an object";
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+tx_py_context *
+tx_py_new_context(tx_py_state *s)
+{
+    tx_py_context *ctx = (tx_py_context *)PyType_GenericAlloc(s->Context, 0);
+
+    if (!ctx)
+        return NULL;
+    ctx->state = s;
+    ctx->c = tx_ctx_new();
+    if (!ctx->c) {
+        TX_PY_DROP(ctx);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    return ctx;
+}
+
+static PyObject *
+pyctx_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    if (PyTuple_Size(args) != 0 || (kwargs && PyDict_Size(kwargs) != 0)) {
+        PyErr_SetString(PyExc_TypeError, "Context() takes no arguments");
+        return NULL;
+    }
+    tx_py_state *s = PyType_GetModuleState(type);
+    return s ? (PyObject *)tx_py_new_context(s) : NULL;
+}
+
+static void
+pyctx_dealloc(PyObject *self)
+{
+    tx_py_context *ctx = (tx_py_context *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    tx_map_free(&ctx->wrappers);
+    if (ctx->c)
+        tx_ctx_free(ctx->c);
+    PyObject_Free(self);
+    TX_PY_DROP(type);
+}
+
+PyObject *
+tx_py_find_wrapper(tx_py_context *ctx, const void *key)
+{
+    return Py_XNewRef((PyObject *)tx_map_ptr(&ctx->wrappers, key));
+}
+
+bool
+tx_py_keep_wrapper(tx_py_context *ctx, const void *key, PyObject *x)
+{
+    if (tx_map_put_ptr(&ctx->wrappers, key, x))
+        return true;
+    if (x)
+        PyErr_NoMemory();
+    return false;
+}
+
+/* ---- files and places ---------------------------------------------------------------------------------------------- */
+
+static PyObject *
+pyctx_add_file(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"name", "text", "first_line", NULL};
+    tx_py_context *ctx = (tx_py_context *)self;
+    PyObject *name;
+    const char *text;
+    Py_ssize_t len, name_len;
+    unsigned int first_line = 1;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Us#|I:add_file", (char **)names, &name, &text, &len, &first_line))
+        return NULL;
+    const char *name_text = PyUnicode_AsUTF8AndSize(name, &name_len);
+    if (!name_text)
+        return NULL;
+    uint32_t before = ctx->c->nerrors;
+    uint32_t file = tx_add_file(ctx->c, name_text, text, (size_t)len, first_line);
+    if (ctx->c->nerrors != before)
+        return tx_py_raise(ctx);
+    return PyLong_FromUnsignedLong(file);
+}
+
+static bool
+parse_place(tx_py_context *ctx, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, const char *what,
+            tx_py_place *out)
+{
+    static const char *const names[] = {"file", "function", "col_offset", "line_offset"};
+    PyObject *value[4] = {0};
+
+    if (nargs > 4) {
+        PyErr_Format(PyExc_TypeError, "%s() takes at most 4 arguments (%zd given)", what, nargs);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        value[i] = args[i];
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_Size(kwnames); i++) {
+        PyObject *key = PyTuple_GetItem(kwnames, i);
+        int k = 0;
+        while (k < 4 && PyUnicode_CompareWithASCIIString(key, names[k]) != 0)
+            k++;
+        if (k == 4 || value[k]) {
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", what, key);
+            return false;
+        }
+        value[k] = args[nargs + i];
+    }
+    if (!value[0] || !value[1] || !PyUnicode_Check(value[1])) {
+        PyErr_Format(PyExc_TypeError, "%s() takes a file (int) and a function (str)", what);
+        return false;
+    }
+    out->file = (uint32_t)PyLong_AsUnsignedLong(value[0]);
+    out->col_offset = value[2] ? (int32_t)PyLong_AsLong(value[2]) : 0;
+    out->line_offset = value[3] ? (int32_t)PyLong_AsLong(value[3]) : 0;
+    if (PyErr_Occurred())
+        return false;
+    if (out->file >= ctx->c->files.n) {
+        PyErr_SetString(PyExc_ValueError, "no such file in this context");
+        return false;
+    }
+    out->function = tx_py_intern(ctx, value[1]);
+    return out->function != NULL;
+}
+
+static PyObject *
+pyctx_set_place(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    tx_py_context *ctx = (tx_py_context *)self;
+    tx_py_place p = ctx->place;
+
+    if (!parse_place(ctx, args, nargs, kwnames, "set_place", &p))
+        return NULL;
+    ctx->place = p;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+pyctx_push_inline(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    tx_py_context *ctx = (tx_py_context *)self;
+    tx_py_place p = {.inlined_at = ctx->c->span, .resume = ctx->c->span};
+
+    if (ctx->outer.n >= TX_MAX_INLINE_DEPTH)
+        return tx_py_fail(ctx, TX_E_INLINE_DEPTH, TX_MAX_INLINE_DEPTH);
+    if (!parse_place(ctx, args, nargs, kwnames, "push_inline", &p))
+        return NULL;
+    if (!tx_push(ctx->c, &ctx->outer, ctx->place))
+        return tx_py_raise(ctx);
+    ctx->place = p;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+pyctx_pop_inline(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    tx_py_context *ctx = (tx_py_context *)self;
+
+    if (!ctx->outer.n) {
+        PyErr_SetString(PyExc_RuntimeError, "pop_inline() without push_inline()");
+        return NULL;
+    }
+    ctx->c->span = ctx->place.resume;
+    ctx->place = ctx->outer.at[--ctx->outer.n];
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+move_to(tx_py_context *ctx, long line, long col, long end_line, long end_col)
+{
+    const tx_py_place *p = &ctx->place;
+    tx_span_info info = {.file = p->file,
+                         .line = (uint32_t)(line + p->line_offset),
+                         .col = (uint32_t)(col + p->col_offset),
+                         .end_line = (uint32_t)(end_line + p->line_offset),
+                         .end_col = (uint32_t)(end_col + p->col_offset),
+                         .inlined_at = p->inlined_at,
+                         .function = p->function};
+    uint32_t before = ctx->c->nerrors;
+    tx_span span = tx_add_span(ctx->c, info);
+
+    if (TX_UNLIKELY(ctx->c->nerrors != before))
+        return tx_py_raise(ctx);
+    ctx->c->span = span;
+    return PyLong_FromUnsignedLong(span);
+}
+
+/* One attribute as a long; missing or None: fallback. */
+static bool
+position(PyObject *node, PyObject *name, long fallback, long *out)
+{
+    PyObject *x = PyObject_GetAttr(node, name);
+
+    if (!x) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+            return false;
+        PyErr_Clear();
+        *out = fallback;
+        return true;
+    }
+    *out = x == Py_None ? fallback : PyLong_AsLong(x);
+    Py_DECREF(x);
+    return *out != -1 || !PyErr_Occurred();
+}
+
+static PyObject *
+pyctx_at(PyObject *self, PyObject *node)
+{
+    tx_py_context *ctx = (tx_py_context *)self;
+    const tx_py_state *s = ctx->state;
+    long line, col, end_line, end_col;
+
+    if (!position(node, s->s_lineno, -1, &line))
+        return NULL;
+    if (line < 0) /* not a node with a place: stay */
+        return PyLong_FromUnsignedLong(ctx->c->span);
+    if (!position(node, s->s_col_offset, 0, &col) || !position(node, s->s_end_lineno, line, &end_line) ||
+        !position(node, s->s_end_col_offset, col, &end_col))
+        return NULL;
+    return move_to(ctx, line, col, end_line, end_col);
+}
+
+static PyObject *
+pyctx_at_pos(PyObject *self, PyObject *args)
+{
+    long line, col, end_line, end_col;
+
+    if (!PyArg_ParseTuple(args, "llll:at_pos", &line, &col, &end_line, &end_col))
+        return NULL;
+    return move_to((tx_py_context *)self, line, col, end_line, end_col);
+}
+
+static PyObject *
+pyctx_span_info(PyObject *self, PyObject *arg)
+{
+    tx_py_context *ctx = (tx_py_context *)self;
+    unsigned long span = PyLong_AsUnsignedLong(arg);
+
+    if (span == (unsigned long)-1 && PyErr_Occurred())
+        return NULL;
+    if (span >= ctx->c->spans.n) {
+        PyErr_SetString(PyExc_ValueError, "no such span in this context");
+        return NULL;
+    }
+    const tx_span_info *i = tx_span_at(ctx->c, (tx_span)span);
+    if (!span || !i || i->file >= ctx->c->files.n)
+        return Py_BuildValue("(sIIIII)", "", 0, 0, 0, 0, 0);
+    return Py_BuildValue("(sIIIII)", ctx->c->files.at[i->file].name->text, i->line, i->col, i->end_line, i->end_col,
+                         i->inlined_at);
+}
+
+/* ---- diagnostics from Python ------------------------------------------------------------------------------------------ */
+
+enum { MAX_ARGS = 8 };
+
+/* How many arguments a row's text takes; -1 when it takes other than strings. */
+static int
+count_strings(const char *format)
+{
+    int n = 0;
+
+    for (const char *p = format; *p; p++) {
+        if (*p != '%')
+            continue;
+        if (*++p == '%')
+            continue;
+        if (*p != 's')
+            return -1;
+        n++;
+    }
+    return n;
+}
+
+/* Records the diagnostic that fail, record and warn describe. false: a Python exception is set. */
+static bool
+record_row(tx_py_context *ctx, PyObject *args, PyObject *kwargs, bool warn)
+{
+    const char *a[MAX_ARGS] = {"", "", "", "", "", "", "", ""}, *name, *help = NULL;
+    PyObject *made[MAX_ARGS] = {0}, *x;
+    Py_ssize_t nargs = PyTuple_Size(args) - 1;
+    tx_span span = ctx->c->span;
+    bool ok = false;
+
+    if (nargs < 0 || !(name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(args, 0), NULL))) {
+        PyErr_SetString(PyExc_TypeError, "the name of a diagnostic is expected");
+        return false;
+    }
+    if (kwargs && (x = PyDict_GetItemString(kwargs, "span")) && x != Py_None)
+        span = (tx_span)PyLong_AsUnsignedLong(x);
+    if (kwargs && (x = PyDict_GetItemString(kwargs, "help")) && x != Py_None)
+        help = PyUnicode_AsUTF8AndSize(x, NULL);
+    if (PyErr_Occurred())
+        return false;
+    int id = tx_diag_find(name);
+    if (!id || count_strings(tx_diag_text(id)) != nargs || nargs > MAX_ARGS || span >= ctx->c->spans.n + !ctx->c->spans.n) {
+        PyErr_Format(PyExc_ValueError, "no diagnostic '%s' with %zd text arguments, or no such span", name, nargs);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+        made[i] = PyObject_Str(PyTuple_GetItem(args, i + 1));
+        if (!made[i] || !(a[i] = PyUnicode_AsUTF8AndSize(made[i], NULL)))
+            goto out;
+    }
+    if (warn)
+        tx_warn(ctx->c, span, id, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+    else if (help)
+        tx_fail_help(ctx->c, span, help, id, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+    else
+        tx_fail(ctx->c, span, id, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+    ok = true;
+out:
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        Py_XDECREF(made[i]);
+    return ok;
+}
+
+static PyObject *
+pyctx_fail(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return record_row((tx_py_context *)self, args, kwargs, false) ? tx_py_raise((tx_py_context *)self) : NULL;
+}
+
+static PyObject *
+pyctx_record(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return record_row((tx_py_context *)self, args, kwargs, false) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *
+pyctx_warn(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return record_row((tx_py_context *)self, args, kwargs, true) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *
+pyctx_raise_if_failed(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    tx_py_context *ctx = (tx_py_context *)self;
+
+    if (ctx->c->nerrors)
+        return tx_py_raise(ctx);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+pyctx_take_warnings(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    tx_ctx *c = ((tx_py_context *)self)->c;
+    PyObject *list = PyList_New(0);
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; list && i < c->diags.n; i++) {
+        const tx_diag *d = &c->diags.at[i];
+        if (d->cls != TX_DC_WARNING)
+            continue;
+        const tx_span_info *at = d->span ? tx_span_at(c, d->span) : NULL;
+        bool known = at && at->file < c->files.n;
+        PyObject *item = Py_BuildValue("(ssI)", d->text, known ? c->files.at[at->file].name->text : "<unknown>",
+                                       known ? at->line : 1u);
+        if (!item || PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    if (!list)
+        return NULL;
+    for (uint32_t i = 0; i < c->diags.n; i++)
+        if (c->diags.at[i].cls != TX_DC_WARNING)
+            c->diags.at[n++] = c->diags.at[i];
+    c->diags.n = n;
+    return list;
+}
+
+/* ---- attributes ------------------------------------------------------------------------------------------------------- */
+
+static PyObject *
+pyctx_get_span(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLong(((tx_py_context *)self)->c->span);
+}
+
+static int
+pyctx_set_span(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
+{
+    tx_py_context *ctx = (tx_py_context *)self;
+    unsigned long span = value ? PyLong_AsUnsignedLong(value) : (unsigned long)-1;
+
+    if (PyErr_Occurred())
+        return -1;
+    if (span != 0 && span >= ctx->c->spans.n) {
+        PyErr_SetString(PyExc_ValueError, "no such span in this context");
+        return -1;
+    }
+    ctx->c->span = (tx_span)span;
+    return 0;
+}
+
+static PyObject *
+pyctx_get_frozen(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong(((tx_py_context *)self)->frozen);
+}
+
+static PyMethodDef pyctx_methods[] = {
+    {"add_file", TX_PY_FAST(pyctx_add_file), METH_VARARGS | METH_KEYWORDS, "a source text; gives its number"},
+    {"set_place", TX_PY_FAST(pyctx_set_place), METH_FASTCALL | METH_KEYWORDS, "file and function of later spans"},
+    {"at", pyctx_at, METH_O, "make the place of an ast node the current span"},
+    {"at_pos", pyctx_at_pos, METH_VARARGS, "make line, col, end_line, end_col the current span"},
+    {"push_inline", TX_PY_FAST(pyctx_push_inline), METH_FASTCALL | METH_KEYWORDS, "later spans are inlined at this one"},
+    {"pop_inline", pyctx_pop_inline, METH_NOARGS, "back to the text around the inlined one"},
+    {"fail", TX_PY_FAST(pyctx_fail), METH_VARARGS | METH_KEYWORDS, "raise a diagnostic by its row's name"},
+    {"record", TX_PY_FAST(pyctx_record), METH_VARARGS | METH_KEYWORDS, "keep a diagnostic for raise_if_failed()"},
+    {"warn", TX_PY_FAST(pyctx_warn), METH_VARARGS | METH_KEYWORDS, "keep a warning for take_warnings()"},
+    {"raise_if_failed", pyctx_raise_if_failed, METH_NOARGS, "raise the recorded diagnostics together"},
+    {"take_warnings", pyctx_take_warnings, METH_NOARGS, "[(text, filename, line)], which are then forgotten"},
+    {"span_info", pyctx_span_info, METH_O, "(file, line, col, end line, end col, inlined_at)"},
+    {0},
+};
+
+static PyGetSetDef pyctx_getset[] = {
+    {"span", pyctx_get_span, pyctx_set_span, "current span, 0 unknown", NULL},
+    {"frozen", pyctx_get_frozen, NULL, "True once its function is finished", NULL},
+    {0},
+};
+
+static PyType_Slot pyctx_slots[] = {
+    {Py_tp_new, pyctx_new},         {Py_tp_dealloc, pyctx_dealloc}, {Py_tp_methods, pyctx_methods},
+    {Py_tp_getset, pyctx_getset},
+    {Py_tp_doc, "One compilation's arena, sources and diagnostics. Single-threaded; kept alive by all that is made from it."},
+    {0, NULL},
+};
+
+static PyType_Spec pyctx_spec = {"tirx._core.Context", sizeof(tx_py_context), 0, Py_TPFLAGS_DEFAULT, pyctx_slots};
+
+int
+tx_py_init_context(PyObject *module)
+{
+    tx_py_state *s = tx_py_state_of(module);
+
+    return (s->Context = tx_py_add_type(module, &pyctx_spec)) ? 0 : -1;
+}
