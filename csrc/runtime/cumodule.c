@@ -234,16 +234,17 @@ cu_params(const tx_resolved_launch *l, const tx_dtype *types, void **params, uin
 
 static bool
 cu_launch(const tx_driver_api *d, cu_kernel *k, const tx_resolved_launch *l, uint32_t ncluster, void **params,
-          const char *name, tx_call_error *e)
+          uint32_t times, const char *name, tx_call_error *e)
 {
     CUlaunchAttribute attrs[MAX_ATTRS];
     CUlaunchConfig config = {
         l->grid[0],          l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], (unsigned)l->dyn_smem,
         (CUstream)l->stream, attrs,      0};
-    CUresult rc;
+    CUresult rc = 0;
 
     config.numAttrs = cu_attrs(l, ncluster, attrs);
-    rc = d->LaunchKernelEx(&config, k->fn, params, NULL);
+    for (uint32_t i = 0; i < times && rc == 0; i++)
+        rc = d->LaunchKernelEx(&config, k->fn, params, NULL);
     if (TX_LIKELY(rc == 0))
         return true;
     const char *why = NULL;
@@ -260,7 +261,7 @@ cu_launch(const tx_driver_api *d, cu_kernel *k, const tx_resolved_launch *l, uin
 }
 
 bool
-tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, tx_call_error *e)
+tx_cumodule_repeat(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, uint32_t n, tx_call_error *e)
 {
     const tx_driver_api *d = tx_driver(e);
     void *params_stack[STACK_ARGS], **params = params_stack;
@@ -294,7 +295,7 @@ tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *
         }
     }
     cu_params(l, arg_types, params, room);
-    ok = cu_launch(d, k, l, ncluster, params, m->names[l->kernel], e);
+    ok = cu_launch(d, k, l, ncluster, params, n, m->names[l->kernel], e);
 out:
     if (params != params_stack)
         tx_free(params);
@@ -302,4 +303,10 @@ out:
         tx_free(room);
     tx_driver_leave(d, saved);
     return ok;
+}
+
+bool
+tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, tx_call_error *e)
+{
+    return tx_cumodule_repeat(m, l, arg_types, 1, e);
 }

@@ -244,6 +244,18 @@ tx_driver_current_device(int *device, tx_call_error *e)
     return rc == 0 || rc == CU_ERROR_INVALID_CONTEXT ? true : tx_driver_fail(e, "cuCtxGetDevice", rc);
 }
 
+bool
+tx_driver_pointer_device(const void *p, int *device, tx_call_error *e)
+{
+    const tx_driver_api *d = tx_driver(e);
+    CUresult rc;
+
+    if (!d)
+        return false;
+    rc = d->PointerGetAttribute(device, CU_POINTER_DEVICE_ORDINAL, (CUdeviceptr)(uintptr_t)p);
+    return rc == 0 ? true : tx_driver_fail(e, "cuPointerGetAttribute", rc);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------------------- */
 
 bool

@@ -22,6 +22,9 @@ enum { /* CUdevice_attribute */
        CU_DEVICE_COMPUTE_CAPABILITY_MAJOR = 75,
        CU_DEVICE_COMPUTE_CAPABILITY_MINOR = 76
 };
+enum { /* CUpointer_attribute */
+       CU_POINTER_DEVICE_ORDINAL = 9
+};
 enum { /* CUfunction_attribute */
        CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
        CU_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
@@ -73,6 +76,7 @@ typedef struct CUlaunchConfig {
     FN(ModuleGetFunction, "cuModuleGetFunction", (CUfunction *, CUmodule, const char *))           \
     FN(FuncSetAttribute, "cuFuncSetAttribute", (CUfunction, int, int))                             \
     FN(LaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **)) \
+    FN(PointerGetAttribute, "cuPointerGetAttribute", (void *, int, CUdeviceptr))                   \
     FN(MemAlloc, "cuMemAlloc_v2", (CUdeviceptr *, size_t))                                         \
     FN(MemFree, "cuMemFree_v2", (CUdeviceptr))                                                     \
     FN(MemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr, const void *, size_t))                         \

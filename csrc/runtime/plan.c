@@ -783,3 +783,12 @@ tx_plan_param_name(const tx_plan *p, uint32_t i)
 {
     return i < p->nparams ? p->params[i].name : NULL;
 }
+
+bool
+tx_plan_names_stream(const tx_plan *p)
+{
+    for (uint32_t i = 0; i < p->nlaunches; i++)
+        if (p->launches[i].reg[TX_L_STREAM] != PLAN_NO_REG)
+            return true;
+    return false;
+}

@@ -194,7 +194,7 @@ tensor_kind(call *k, uint32_t i)
 {
     const plan_param *p = &k->p->params[i];
     const tx_arg *a = &k->args[i];
-    char what[160], want[32], got[32];
+    char what[160], want[32], got[40];
 
     if (a->kind != TX_ARG_TENSOR)
         return kind_fault(k, i, "Tensor");
@@ -203,7 +203,10 @@ tensor_kind(call *k, uint32_t i)
                          "expected %d, got %d", p->rank, a->ndim);
     if (a->dtype != p->type) {
         dtype_text(p->type, want, sizeof want);
-        dtype_text(a->dtype, got, sizeof got);
+        if (a->dtype == TX_VOID)
+            snprintf(got, sizeof got, "%s", a->dtype_text);
+        else
+            dtype_text(a->dtype, got, sizeof got);
         return arg_fault(k, TX_CALL_TYPE_ERROR, i, field(what, sizeof what, p, "Mismatched", "dtype", -1),
                          "expected %s, got %s", want, got);
     }
@@ -500,9 +503,7 @@ kernel_argument(call *k, const plan_operand *o, tx_emu_arg *to)
         to->readonly = tensor && a->readonly;
         return;
     }
-    to->v.i = k->reg[o->reg].i;
-    if (k->device_type == TX_DEV_CUDA && tx_is_float(o->type) && tx_bits(o->type) < 64)
-        to->v.u = tx_encode(o->type, k->reg[o->reg].f);
+    to->v.i = k->reg[o->reg].i; /* floats as doubles: the back ends narrow them */
 }
 
 /* Grid, block, cluster: false with a message when out of the hardware's range (CUDA guide, compute capabilities). */

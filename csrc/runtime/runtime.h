@@ -26,8 +26,9 @@ typedef struct tx_arg {
         void *p; /* data, byte offset already added */
     } v;
     const int64_t *shape, *strides; /* elements; strides NULL: compact row-major */
-    int64_t dims[2 * TX_MAX_RANK];
     const char *type_name;          /* what came, for messages; borrowed */
+    int64_t dims[2 * TX_MAX_RANK];  /* need not be cleared, nor what follows */
+    char dtype_text[40];            /* tensors whose dtype is none of ours (VOID): what it is */
 } tx_arg;
 
 /* ---- launch plans ------------------------------------------------------------------------------------------------ */
@@ -43,6 +44,7 @@ uint32_t tx_plan_nparams(const tx_plan *p);
 const char *tx_plan_signature(const tx_plan *p);     /* "scale(A: Tensor([n], float32), s: float32)" */
 const char *tx_plan_param_name(const tx_plan *p, uint32_t i);
 uint32_t tx_plan_nlaunches(const tx_plan *p);
+bool tx_plan_names_stream(const tx_plan *p); /* a launch has a stream of its own: the call may not give one */
 
 typedef enum tx_call_class { TX_CALL_OK, TX_CALL_TYPE_ERROR, TX_CALL_VALUE_ERROR, TX_CALL_OVERFLOW_ERROR, TX_CALL_CUDA_ERROR,
     TX_CALL_ASSERTION, TX_CALL_RUNTIME_ERROR, TX_CALL_MEMORY_ERROR, TX_CALL_HOST_ERROR /* a Python error is pending */,
@@ -84,6 +86,7 @@ bool tx_driver_available(char *why, size_t n);              /* false: why says w
 int tx_driver_device_count(void);                           /* 0 without a driver */
 bool tx_driver_arch(int device, int *arch, tx_call_error *e); /* 90 for compute capability 9.0 */
 bool tx_driver_current_device(int *device, tx_call_error *e);
+bool tx_driver_pointer_device(const void *p, int *device, tx_call_error *e); /* of memory that the driver gave out */
 
 typedef struct tx_nvrtc_result {
     void *cubin, *ptx; /* heap; ptx on demand */
@@ -115,6 +118,8 @@ tx_cumodule *tx_cumodule_new(const void *cubin, size_t nbytes, const char *const
 void tx_cumodule_free(tx_cumodule *m);
 /* arg_types: dtype of each visible argument (a handle for a pointer); floats of 32 bits and less are converted here. */
 bool tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, tx_call_error *e);
+/* The same launch n times, once the launch is set up: what the driver alone costs, as the measure of a call. */
+bool tx_cumodule_repeat(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, uint32_t n, tx_call_error *e);
 
 /* Device memory for tirx.runtime.tensor on a GPU. */
 bool tx_cumem_alloc(int device, size_t nbytes, void **out, tx_call_error *e);
