@@ -1,0 +1,546 @@
+/* Well-formedness: every variable is defined once and used where it is visible, every buffer is declared where it is used,
+ * accesses have as many indices as the buffer has dimensions, break and continue stand in loops. Debug builds also check
+ * that children have the dtypes that their parent says: a fault there is ours. Records diagnostics, changes nothing.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ir/ir.h"
+
+/* Where a statement stands: "<root>.body.seq[2].body". Lives in the verifier's own arena, as definitions outlive blocks. */
+typedef struct path {
+    const struct path *up;
+    const char *label;
+    int64_t index; /* -1: none */
+} path;
+
+typedef struct definition {
+    const path *at;
+    uint32_t depth; /* of the block that it belongs to */
+    bool visible;
+} definition;
+
+typedef struct verifier {
+    tx_ctx *c;
+    tx_arena arena;
+    tx_map defs;  /* variable or buffer -> definition */
+    tx_map clean; /* expression -> depth << 32 | serial of the block in which it was found right */
+    definition **shown; /* definitions that the open blocks made, to be hidden at their end */
+    uint32_t nshown, cap_shown;
+    uint32_t *serials; /* of the open blocks */
+    uint32_t depth, cap_depth, next_serial;
+    uint32_t loops;
+    const path *at;
+    tx_span span; /* of the statement */
+    bool failed; /* out of memory */
+} verifier;
+
+static void
+print_path(tx_sb *out, const path *p)
+{
+    if (!p) {
+        tx_sb_puts(out, "<root>");
+        return;
+    }
+    print_path(out, p->up);
+    tx_sb_f(out, ".%s", p->label);
+    if (p->index >= 0)
+        tx_sb_f(out, "[%lld]", (long long)p->index);
+}
+
+static const char *
+path_text(verifier *v, const path *p, tx_sb *out)
+{
+    print_path(out, p);
+    if (out->failed)
+        v->failed = true;
+    return out->n ? out->text : "<root>";
+}
+
+static const path *
+step(verifier *v, const path *up, const char *label, int64_t index)
+{
+    path *p = tx_arena_alloc(&v->arena, sizeof *p, _Alignof(path));
+
+    if (!p) {
+        v->failed = true;
+        return up;
+    }
+    *p = (path){up, label, index};
+    return p;
+}
+
+static tx_span
+place(const verifier *v, const tx_node *n)
+{
+    return n && n->span ? n->span : v->span;
+}
+
+/* Records a diagnostic with the name of what it is about and one or two paths. */
+static void
+fault(verifier *v, tx_span span, int id, const tx_str *name, const path *first, const path *second)
+{
+    tx_sb a = {0}, b = {0};
+    const char *one = path_text(v, first, &a), *two = path_text(v, second, &b);
+
+    tx_fail(v->c, span, id, name ? name->text : "v", one, two);
+    tx_sb_free(&a);
+    tx_sb_free(&b);
+}
+
+/* ---- definitions ------------------------------------------------------------------------------------------------- */
+
+static bool
+grow(verifier *v, void **at, uint32_t *cap, size_t size, uint32_t want)
+{
+    uint32_t to = *cap ? *cap * 2 : 64;
+    void *more;
+
+    if (want <= *cap)
+        return true;
+    more = tx_realloc(*at, to * size);
+    if (!more) {
+        v->failed = true;
+        return false;
+    }
+    *at = more;
+    *cap = to;
+    return true;
+}
+
+static uint32_t
+open_block(verifier *v)
+{
+    if (grow(v, (void **)&v->serials, &v->cap_depth, sizeof *v->serials, v->depth + 1))
+        v->serials[v->depth++] = ++v->next_serial;
+    return v->nshown;
+}
+
+static void
+close_block(verifier *v, uint32_t mark)
+{
+    while (v->nshown > mark)
+        v->shown[--v->nshown]->visible = false;
+    if (v->depth)
+        v->depth--;
+}
+
+static void
+define(verifier *v, const void *what, const tx_str *name, tx_span span)
+{
+    definition *d = tx_map_ptr(&v->defs, what);
+
+    if (d) {
+        bool nested = d->visible && d->depth < v->depth;
+        fault(v, span, nested ? TX_E_REDEFINED_NESTED : TX_E_REDEFINED, name, d->at, v->at);
+    } else if ((d = tx_arena_alloc(&v->arena, sizeof *d, _Alignof(definition))) == NULL ||
+               !tx_map_put_ptr(&v->defs, what, d)) {
+        v->failed = true;
+        return;
+    }
+    *d = (definition){v->at, v->depth, true};
+    if (grow(v, (void **)&v->shown, &v->cap_shown, sizeof *v->shown, v->nshown + 1))
+        v->shown[v->nshown++] = d;
+}
+
+static void
+define_var(verifier *v, const tx_var *var, tx_span span)
+{
+    if (var)
+        define(v, var, var->name, span ? span : v->span);
+}
+
+static void
+use_var(verifier *v, const tx_var *var, const tx_node *where)
+{
+    const definition *d = tx_map_ptr(&v->defs, var);
+
+    if (d && d->visible)
+        return;
+    if (var->kind == TX_VAR_DATA && var->buffer) {
+        if (d)
+            fault(v, place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, var->buffer->name, v->at, d->at);
+        else
+            fault(v, place(v, where), TX_E_BUFFER_UNDECLARED, var->buffer->name, v->at, NULL);
+        return;
+    }
+    if (!d) {
+        fault(v, place(v, where), TX_E_VAR_UNDEFINED, var->name, v->at, NULL);
+        return;
+    }
+    fault(v, place(v, where), TX_E_VAR_OUT_OF_SCOPE, var->name, v->at, d->at);
+}
+
+static void
+use_buffer(verifier *v, const tx_buffer *b, const tx_node *where)
+{
+    const definition *d = tx_map_ptr(&v->defs, b);
+
+    if (b->data) {
+        const definition *data = tx_map_ptr(&v->defs, b->data);
+        if (!data || !data->visible) {
+            const definition *known = d ? d : data;
+            if (known)
+                fault(v, place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, b->name, v->at, known->at);
+            else
+                fault(v, place(v, where), TX_E_BUFFER_UNDECLARED, b->name, v->at, NULL);
+            return;
+        }
+    }
+    if (d && !d->visible)
+        fault(v, place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, b->name, v->at, d->at);
+    else if (!d && !b->origin) /* what passes derive from a declared buffer needs no declaration */
+        fault(v, place(v, where), TX_E_BUFFER_UNDECLARED, b->name, v->at, NULL);
+}
+
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
+
+static void expr(verifier *v, const tx_node *n);
+
+static void
+rank(verifier *v, const tx_node *n, const tx_buffer *b, uint32_t count)
+{
+    bool fits = b->flags & TX_BUF_FLAT ? count == 1 || (b->origin && count == 1u + b->origin->rank) : count == b->rank;
+
+    if (!fits)
+        tx_fail(v->c, place(v, n), TX_E_RANK_MISMATCH, b->name->text, (int)b->rank, (int)count);
+}
+
+#ifdef TX_DEBUG
+static void
+dtypes(verifier *v, const tx_node *n)
+{
+    const char *name = tx_ops[n->op].name;
+    tx_dtype a;
+
+    if (n->nargs == 0 || !n->arg[0])
+        return;
+    a = n->arg[0]->dtype;
+    switch (tx_ops[n->op].rule) {
+    case TX_RULE_ARITH:
+    case TX_RULE_SHIFT:
+        for (uint32_t i = 0; i < n->nargs; i++)
+            if (n->arg[i]->dtype != n->dtype)
+                tx_fail(v->c, place(v, n), TX_E_INTERNAL,
+                        tx_intern_f(v->c, "%s of %s has an operand of %s", name, tx_dtype_name(v->c, n->dtype),
+                                    tx_dtype_name(v->c, n->arg[i]->dtype))->text);
+        break;
+    case TX_RULE_COMPARE:
+        if (n->arg[1]->dtype != a || !tx_is_bool(n->dtype) || tx_lanes(n->dtype) != tx_lanes(a))
+            tx_fail(v->c, place(v, n), TX_E_INTERNAL,
+                    tx_intern_f(v->c, "%s compares %s and %s", name, tx_dtype_name(v->c, a),
+                                tx_dtype_name(v->c, n->arg[1]->dtype))->text);
+        break;
+    case TX_RULE_LOGIC:
+        for (uint32_t i = 0; i < n->nargs; i++)
+            if (!tx_is_bool(n->arg[i]->dtype))
+                tx_fail(v->c, place(v, n), TX_E_INTERNAL,
+                        tx_intern_f(v->c, "%s of %s", name, tx_dtype_name(v->c, n->arg[i]->dtype))->text);
+        break;
+    case TX_RULE_SAME:
+        if (n->dtype != a)
+            tx_fail(v->c, place(v, n), TX_E_INTERNAL,
+                    tx_intern_f(v->c, "%s of %s is %s", name, tx_dtype_name(v->c, a),
+                                tx_dtype_name(v->c, n->dtype))->text);
+        break;
+    default: break;
+    }
+}
+#else
+#define dtypes(v, n) ((void)0)
+#endif
+
+/* An expression found right in a block that is still open stays right. */
+static bool
+is_clean(const verifier *v, const tx_node *n)
+{
+    uint64_t found;
+
+    return tx_map_get(&v->clean, (uint64_t)(uintptr_t)n, &found) && (found >> 32) < v->depth &&
+           v->serials[found >> 32] == (uint32_t)found;
+}
+
+static void
+expr(verifier *v, const tx_node *n)
+{
+    uint32_t errors = v->c->nerrors, mark;
+
+    if (!n || n->op == TX_OP_INT || n->op == TX_OP_FLOAT || n->op == TX_OP_STR || v->failed)
+        return;
+    if (n->op == TX_OP_VAR) {
+        use_var(v, n->u.var, n);
+        return;
+    }
+    if (is_clean(v, n))
+        return;
+    if (n->op == TX_OP_LET) {
+        expr(v, n->arg[0]);
+        mark = open_block(v);
+        define_var(v, n->u.var, n->span);
+        expr(v, n->arg[1]);
+        close_block(v, mark);
+    } else {
+        if (n->op == TX_OP_LOAD || n->op == TX_OP_BUFFER_DATA)
+            use_buffer(v, n->u.buf, n);
+        if (n->op == TX_OP_LOAD)
+            rank(v, n, n->u.buf, n->nargs);
+        for (uint32_t i = 0; i < n->nargs; i++)
+            expr(v, n->arg[i]);
+        dtypes(v, n);
+    }
+    if (v->depth && errors == v->c->nerrors &&
+        !tx_map_put(&v->clean, (uint64_t)(uintptr_t)n, (uint64_t)(v->depth - 1) << 32 | v->serials[v->depth - 1]))
+        v->failed = true;
+}
+
+/* ---- statements -------------------------------------------------------------------------------------------------- */
+
+static void stmt(verifier *v, const tx_node *n);
+
+/* A block of its own, reached from the statement at `from` through `label`. */
+static void
+block(verifier *v, const tx_node *n, const char *label)
+{
+    const path *from = v->at;
+    uint32_t mark;
+
+    if (!n || v->failed)
+        return;
+    mark = open_block(v);
+    v->at = step(v, from, label, -1);
+    stmt(v, n);
+    close_block(v, mark);
+    v->at = from;
+}
+
+static void
+operand(verifier *v, const tx_node *n, const char *label)
+{
+    const path *from = v->at;
+
+    if (!n || n->op == TX_OP_INT || n->op == TX_OP_FLOAT)
+        return;
+    v->at = step(v, from, label, -1);
+    expr(v, n);
+    v->at = from;
+}
+
+/* Variables of the buffer's shape, strides and offsets. */
+static void
+extents(verifier *v, const tx_buffer *b)
+{
+    for (uint32_t i = 0; i < b->rank; i++) {
+        operand(v, b->shape[i], "shape");
+        if (b->strides)
+            operand(v, b->strides[i], "strides");
+    }
+    operand(v, b->elem_offset, "elem_offset");
+    operand(v, b->byte_offset, "byte_offset");
+    operand(v, b->allocated_addr, "allocated_addr");
+}
+
+static void
+declare(verifier *v, const tx_node *n)
+{
+    const tx_buffer *b = n->u.buf;
+    bool known = tx_map_ptr(&v->defs, b->data) != NULL;
+
+    if (n->op == TX_OP_MATCH && tx_map_ptr(&v->defs, b))
+        return; /* the parameter that it binds declares it */
+    if (n->op != TX_OP_ALLOC)
+        operand(v, n->arg[0], "data");
+    if (b->data && (n->op == TX_OP_ALLOC || !known))
+        define_var(v, b->data, n->span);
+    define(v, b, b->name, place(v, n));
+    extents(v, b);
+}
+
+static void
+store(verifier *v, const tx_node *n)
+{
+    operand(v, n->arg[0], "value");
+    use_buffer(v, n->u.buf, n);
+    rank(v, n, n->u.buf, n->nargs - 1);
+    for (uint32_t i = 1; i < n->nargs; i++)
+        operand(v, n->arg[i], "indices");
+}
+
+static void
+loop(verifier *v, const tx_node *n)
+{
+    uint32_t mark;
+
+    operand(v, n->arg[0], "start");
+    operand(v, n->arg[1], "stop");
+    operand(v, n->arg[2], "step");
+    mark = open_block(v);
+    define_var(v, n->u.loop->var, n->span);
+    v->loops++;
+    block(v, n->arg[3], "body");
+    v->loops--;
+    close_block(v, mark);
+}
+
+static void
+launches(verifier *v, const tx_node *n)
+{
+    for (uint32_t i = TX_L_BODY + 1; i < n->nargs; i++)
+        operand(v, n->arg[i], n->op == TX_OP_LAUNCH && i >= TX_L__COUNT ? "args" : "launch");
+    block(v, n->arg[TX_L_BODY], "body");
+}
+
+static void
+sequence(verifier *v, const tx_node *n)
+{
+    const path *from = v->at;
+
+    for (uint32_t i = 0; i < n->nargs; i++) {
+        v->at = step(v, from, "seq", i);
+        stmt(v, n->arg[i]);
+    }
+    v->at = from;
+}
+
+static void
+stmt(verifier *v, const tx_node *n)
+{
+    tx_span outer = v->span;
+
+    if (v->failed)
+        return;
+    if (n->span)
+        v->span = n->span;
+    switch (n->op) {
+    case TX_OP_SEQ: sequence(v, n); break;
+    case TX_OP_BIND:
+        operand(v, n->arg[0], "value");
+        define_var(v, n->u.var, n->span);
+        break;
+    case TX_OP_STORE: store(v, n); break;
+    case TX_OP_ALLOC:
+    case TX_OP_DECL:
+    case TX_OP_MATCH: declare(v, n); break;
+    case TX_OP_FOR: loop(v, n); break;
+    case TX_OP_WHILE:
+        operand(v, n->arg[0], "condition");
+        v->loops++;
+        block(v, n->arg[1], "body");
+        v->loops--;
+        break;
+    case TX_OP_IF:
+        operand(v, n->arg[0], "condition");
+        block(v, n->arg[1], "then_case");
+        block(v, n->arg[2], "else_case");
+        break;
+    case TX_OP_BREAK:
+    case TX_OP_CONTINUE:
+        if (v->loops == 0)
+            tx_fail(v->c, v->span, TX_E_OUTSIDE_LOOP, n->op == TX_OP_BREAK ? "break" : "continue");
+        break;
+    case TX_OP_ATTR:
+        operand(v, n->arg[0], "value");
+        block(v, n->arg[1], "body");
+        break;
+    case TX_OP_DEVICE:
+    case TX_OP_LAUNCH: launches(v, n); break;
+    case TX_OP_SCOPE_ID:
+        for (uint32_t i = 0; i < n->nargs; i++)
+            operand(v, n->arg[i], "extents");
+        for (unsigned i = 0; i < n->u.scope_id->nvars; i++)
+            define_var(v, n->u.scope_id->var[i], n->span);
+        break;
+    default:
+        for (uint32_t i = 0; i < n->nargs; i++)
+            operand(v, n->arg[i], "value");
+    }
+    v->span = outer;
+}
+
+/* ---- functions --------------------------------------------------------------------------------------------------- */
+
+/* Sizes known at the call: those that the function lists and those that its parameters' shapes name. */
+typedef struct symbol_finder {
+    tx_visitor visitor;
+    verifier *v;
+} symbol_finder;
+
+static bool
+define_symbol(tx_visitor *self, const tx_node *n)
+{
+    verifier *v = ((symbol_finder *)self)->v;
+
+    if (n->op == TX_OP_VAR && n->u.var->kind == TX_VAR_SYMBOL && !tx_map_ptr(&v->defs, n->u.var))
+        define_var(v, n->u.var, 0);
+    return true;
+}
+
+static void
+define_symbols_of(verifier *v, const tx_buffer *b)
+{
+    symbol_finder s = {{define_symbol, NULL}, v};
+
+    for (uint32_t i = 0; i < b->rank; i++) {
+        tx_walk(&s.visitor, b->shape[i]);
+        if (b->strides)
+            tx_walk(&s.visitor, b->strides[i]);
+    }
+    if (b->elem_offset)
+        tx_walk(&s.visitor, b->elem_offset);
+}
+
+static void
+parameters(verifier *v, const tx_func *f)
+{
+    for (uint32_t i = 0; i < f->nsymbols; i++)
+        if (!tx_map_ptr(&v->defs, f->symbols[i]))
+            define_var(v, f->symbols[i], f->span);
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const tx_param *a = &f->params[i];
+        v->at = step(v, NULL, "params", i);
+        v->span = a->span ? a->span : f->span;
+        if (a->var)
+            define_var(v, a->var, v->span);
+        if (!a->buffer)
+            continue;
+        define_symbols_of(v, a->buffer);
+        if (a->buffer->data && a->buffer->data != a->var)
+            define_var(v, a->buffer->data, v->span);
+        define(v, a->buffer, a->buffer->name, v->span);
+    }
+    for (uint32_t i = 0; i < f->nparams; i++)
+        if (f->params[i].buffer) {
+            v->at = step(v, NULL, "params", i);
+            v->span = f->params[i].span ? f->params[i].span : f->span;
+            extents(v, f->params[i].buffer);
+        }
+}
+
+bool
+tx_verify_func(tx_ctx *c, const tx_func *f)
+{
+    verifier v = {.c = c, .span = f->span};
+    uint32_t errors = c->nerrors;
+
+    tx_arena_init(&v.arena);
+    open_block(&v);
+    parameters(&v, f);
+    v.at = NULL;
+    v.span = f->span;
+    if (f->body)
+        block(&v, f->body, "body");
+    if (v.failed)
+        tx_fail(c, f->span, TX_E_NO_MEMORY);
+    tx_map_free(&v.defs);
+    tx_map_free(&v.clean);
+    tx_free(v.shown);
+    tx_free(v.serials);
+    tx_arena_free(&v.arena);
+    return errors == c->nerrors;
+}
+
+bool
+tx_verify_module(tx_ctx *c, const tx_module *m)
+{
+    bool ok = true;
+
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        ok &= tx_verify_func(c, m->funcs[i]);
+    return ok;
+}
