@@ -174,6 +174,7 @@ typedef struct tx_launch {
     uint32_t nattrs;
     const tx_attr *attrs; /* fields that are only carried and printed */
 } tx_launch;
+extern const tx_launch tx_no_launch; /* nothing said */
 typedef struct tx_call { /* FUNC_CALL, CALL_EXTERN, CALL_PACKED, CALL_FUNC */
     const tx_str *name;
     const tx_str *source; /* injected CUDA text or NULL */
@@ -203,6 +204,7 @@ struct tx_node {
     uint32_t vn;    /* pure expressions of one context are equal iff their value numbers are */
     tx_span span;
     uint32_t nargs;
+    uint32_t depth; /* longest way to a leaf; SEQ adds nothing */
     union tx_payload {
         int64_t i;  /* INT (sign- or zero-extended by dtype), COORD axis, SHUFFLE count */
         double f;   /* FLOAT: exactly representable in dtype */
@@ -232,6 +234,9 @@ typedef union tx_payload tx_payload;
 const tx_node *tx_make(tx_ctx *c, unsigned op, tx_dtype dtype, tx_payload u, const tx_node *const *args, uint32_t nargs);
 const tx_node *tx_make_at(tx_ctx *c, tx_span span, unsigned op, tx_dtype dtype, tx_payload u, const tx_node *const *args,
                           uint32_t nargs);
+/* A pointer-valued node that says itself what it points to (CAST, REINTERPRET, PTR_OFFSET, calls). */
+const tx_node *tx_make_pointer(tx_ctx *c, unsigned op, tx_dtype elem, tx_scope scope, tx_payload u,
+                               const tx_node *const *args, uint32_t nargs);
 const tx_node *tx_with_span(tx_ctx *c, const tx_node *n, tx_span span); /* same node at another place */
 const tx_node *tx_with_flags(tx_ctx *c, const tx_node *n, unsigned flags);
 /* Same node with other children; gives n itself when nothing changed. Keeps payload, dtype, elem, scope, span. */
@@ -249,6 +254,10 @@ const tx_node *tx_weak_float(tx_ctx *c, double v);           /* float32 when typ
 const tx_node *tx_literal_int(tx_ctx *c, tx_dtype t, bool negative, uint64_t magnitude);
 const tx_node *tx_literal_float(tx_ctx *c, tx_dtype t, double v);
 
+/* A weak number on its own becomes int32, int64 or float32; anything else is given back. Nodes that are kept (operands of
+ * tx_make, bound and passed values) must not be weak. */
+const tx_node *tx_typed(tx_ctx *c, const tx_node *n);
+
 /* Any op with a rule other than NONE: promotes, checks, folds. Errors are recorded at the current span. */
 const tx_node *tx_unary(tx_ctx *c, unsigned op, const tx_node *a);
 const tx_node *tx_binary(tx_ctx *c, unsigned op, const tx_node *a, const tx_node *b);
@@ -262,6 +271,9 @@ const tx_node *tx_broadcast(tx_ctx *c, const tx_node *value, unsigned lanes);
 const tx_node *tx_shuffle(tx_ctx *c, const tx_node *const *vecs, uint32_t nvecs, const int *idx, uint32_t nidx);
 const tx_node *tx_let(tx_ctx *c, tx_var *v, const tx_node *value, const tx_node *body);
 const tx_node *tx_load(tx_ctx *c, tx_buffer *b, const tx_node *const *idx, uint32_t nidx); /* checks rank, dtype, range */
+/* Checks as tx_load; casts the value to the element type, spreads a scalar over a vector, warns when a float goes into an
+ * integer (language.md 6.4). */
+const tx_node *tx_store(tx_ctx *c, tx_buffer *b, const tx_node *const *idx, uint32_t nidx, const tx_node *value);
 const tx_node *tx_address_of(tx_ctx *c, const tx_node *load);
 const tx_node *tx_buffer_data(tx_ctx *c, tx_buffer *b);
 const tx_node *tx_ptr_offset(tx_ctx *c, const tx_node *ptr, const tx_node *nbytes, tx_dtype elem);
@@ -386,11 +398,14 @@ typedef struct tx_builder tx_builder;
 tx_builder *tx_builder_new(tx_ctx *c, const tx_str *name, enum tx_dialect dialect);
 tx_func *tx_builder_func(tx_builder *b); /* the function being made: set params, attrs, flags here */
 bool tx_emit(tx_builder *b, const tx_node *stmt);            /* false: NULL, or no open block */
+/* As tx_emit, into an outer open block: 0 is the function's, tx_builder_depth - 1 the innermost. It comes before the blocks
+ * that are still open in that one. */
+bool tx_emit_at(tx_builder *b, int level, const tx_node *stmt);
 /* Opens a block. kind: an op of FOR, WHILE, IF (then), DEVICE, ATTR; `head` has the body/else children NULL. */
 bool tx_open(tx_builder *b, const tx_node *head);
 bool tx_open_else(tx_builder *b);                            /* of the IF just closed in this block */
 const tx_node *tx_close(tx_builder *b);                      /* closes the innermost block and emits its statement */
-int tx_builder_depth(const tx_builder *b);
+int tx_builder_depth(const tx_builder *b);                   /* open blocks, the function's own included */
 unsigned tx_builder_zone(const tx_builder *b);               /* 0 host, 1 device */
 bool tx_builder_in_loop(const tx_builder *b);
 const tx_node *tx_take_block(tx_builder *b);                 /* statements of the innermost block so far, removed from it */

@@ -1,0 +1,389 @@
+/* Nodes: the table of operations and the one maker. Making a pure expression looks it up by value in the context's
+ * table: equal expressions get equal value numbers, and the same node again when the place and the children are the same
+ * too. Impure expressions and statements get a value number of their own. SPDX-License-Identifier: Apache-2.0 */
+#include "ir/ir.h"
+#include "ir/fold.h"
+
+#define INFIX TX_PROP_INFIX
+#define COMMUTES TX_PROP_COMMUTES
+#define FOLDS TX_PROP_FOLDS
+#define PURE TX_PROP_PURE
+#define READS TX_PROP_READS
+#define EFFECT TX_PROP_EFFECT
+#define LAZY TX_PROP_LAZY
+#define STMT TX_PROP_STMT
+#define COORD TX_PROP_COORD
+#define CONV TX_PROP_CONV
+const tx_op_info tx_ops[TX_OP__COUNT] = {
+#define OP(name, spelling, operands, rule, props) [TX_OP_##name] = {#name, spelling, operands, TX_RULE_##rule, props},
+#include "ir/ops.def"
+#undef OP
+};
+#undef INFIX
+#undef COMMUTES
+#undef FOLDS
+#undef PURE
+#undef READS
+#undef EFFECT
+#undef LAZY
+#undef STMT
+#undef COORD
+#undef CONV
+_Static_assert((TX_OP_EQ ^ 1) == TX_OP_NE && (TX_OP_LT ^ 1) == TX_OP_GE && (TX_OP_GT ^ 1) == TX_OP_LE, "negation pairs");
+_Static_assert(TX_OP_EQ < TX_OP_ADD && TX_OP_ADD < TX_OP_SHR && TX_OP_SHR < TX_OP_NEG, "families stand together");
+
+int
+tx_op_find(const char *text)
+{
+    for (int i = 0; i < TX_OP__COUNT; i++)
+        if (strcmp(tx_ops[i].name, text) == 0 || (*text && strcmp(tx_ops[i].spelling, text) == 0))
+            return i;
+    return -1;
+}
+
+enum tx_payload_kind
+tx_payload_kind_of(unsigned op)
+{
+    switch (op) {
+    case TX_OP_STR:
+    case TX_OP_ATTR: return TX_P_STR;
+    case TX_OP_VAR:
+    case TX_OP_BIND:
+    case TX_OP_LET: return TX_P_VAR;
+    case TX_OP_LOAD:
+    case TX_OP_STORE:
+    case TX_OP_ALLOC:
+    case TX_OP_DECL:
+    case TX_OP_MATCH:
+    case TX_OP_BUFFER_DATA: return TX_P_BUF;
+    case TX_OP_FOR: return TX_P_LOOP;
+    case TX_OP_SCOPE_ID: return TX_P_SCOPE_ID;
+    case TX_OP_DEVICE: return TX_P_LAUNCH;
+    case TX_OP_LAUNCH: return TX_P_LAUNCH_OF;
+    case TX_OP_FUNC_CALL:
+    case TX_OP_CALL_EXTERN:
+    case TX_OP_CALL_PURE_EXTERN:
+    case TX_OP_CALL_PACKED:
+    case TX_OP_CALL_FUNC: return TX_P_CALL;
+    case TX_OP_ASSERT: return TX_P_ASSERTION;
+    case TX_OP_PTX: return TX_P_PTX;
+    case TX_OP_TILE: return TX_P_TILE;
+    default: return TX_P_PLAIN;
+    }
+}
+
+/* ---- table of values ------------------------------------------------------------------------------------------- */
+
+struct tx_vntab {
+    struct vn_slot {
+        uint32_t hash;
+        const tx_node *node; /* the newest node of that value */
+    } *slot;
+    uint32_t n, cap;
+};
+
+static void
+vntab_free(tx_ctx *c)
+{
+    tx_free(c->vns->slot);
+    tx_free(c->vns);
+    c->vns = NULL;
+}
+
+static bool
+vntab_grow(struct tx_vntab *t)
+{
+    uint32_t cap = t->cap ? t->cap * 2 : 256, at;
+    struct vn_slot *slot = tx_calloc(cap, sizeof *slot);
+
+    if (!slot)
+        return false;
+    for (uint32_t i = 0; i < t->cap; i++)
+        if (t->slot[i].node) {
+            for (at = t->slot[i].hash & (cap - 1); slot[at].node; at = (at + 1) & (cap - 1))
+                ;
+            slot[at] = t->slot[i];
+        }
+    tx_free(t->slot);
+    t->slot = slot;
+    t->cap = cap;
+    return true;
+}
+
+/* Room for one more entry; makes the table on first use. */
+static bool
+vntab_ready(tx_ctx *c)
+{
+    if (!c->vns) {
+        if (!(c->vns = tx_calloc(1, sizeof *c->vns)))
+            return false;
+        c->free_vns = vntab_free;
+    }
+    return c->vns->n + 1 <= c->vns->cap / 4 * 3 || vntab_grow(c->vns);
+}
+
+/* What makes two pure nodes equal. The element that an address is taken of is not read: its buffer and indices count. */
+typedef struct value_key {
+    const tx_node *head;
+    const tx_node *const *args;
+    uint32_t nargs;
+    uint64_t payload;
+} value_key;
+
+static value_key
+key_of(const tx_node *n)
+{
+    value_key k = {n, n->arg, n->nargs, n->u.bits};
+
+    if (n->op == TX_OP_ADDRESS_OF && n->nargs == 1 && n->arg[0]->op == TX_OP_LOAD) {
+        k.args = n->arg[0]->arg;
+        k.nargs = n->arg[0]->nargs;
+        k.payload = n->arg[0]->u.bits;
+    }
+    return k;
+}
+
+static uint32_t
+key_hash(const value_key *k)
+{
+    uint64_t h = tx_hash_mix((uint64_t)k->head->op << 32 | k->head->dtype, k->payload);
+
+    h = tx_hash_mix(h, (uint64_t)k->head->elem << 16 | k->head->scope << 8 | (k->head->flags & TX_NF_WEAK));
+    for (uint32_t i = 0; i < k->nargs; i++)
+        h = tx_hash_mix(h, k->args[i] ? k->args[i]->vn : 0);
+    return (uint32_t)(h ^ h >> 32);
+}
+
+static bool
+key_equal(const value_key *a, const value_key *b)
+{
+    const tx_node *x = a->head, *y = b->head;
+
+    if (x->op != y->op || x->dtype != y->dtype || x->elem != y->elem || x->scope != y->scope ||
+        a->payload != b->payload || a->nargs != b->nargs || ((x->flags ^ y->flags) & TX_NF_WEAK))
+        return false;
+    for (uint32_t i = 0; i < a->nargs; i++)
+        if ((a->args[i] ? a->args[i]->vn : 0) != (b->args[i] ? b->args[i]->vn : 0))
+            return false;
+    return true;
+}
+
+static bool
+same_children(const tx_node *a, const tx_node *b)
+{
+    return a->nargs == 0 || memcmp(a->arg, b->arg, a->nargs * sizeof *a->arg) == 0;
+}
+
+/* ---- the maker ------------------------------------------------------------------------------------------------- */
+
+/* The element type and memory space that a pointer made by op points to. */
+static void
+set_pointee(tx_node *n)
+{
+    const tx_node *from = NULL;
+
+    switch (n->op) {
+    case TX_OP_VAR:
+        n->elem = n->u.var->elem;
+        n->scope = n->u.var->scope;
+        return;
+    case TX_OP_BUFFER_DATA:
+        n->elem = n->u.buf->dtype;
+        n->scope = n->u.buf->scope;
+        return;
+    case TX_OP_ADDRESS_OF:
+        if (n->arg[0]->op == TX_OP_LOAD) {
+            n->elem = n->arg[0]->u.buf->dtype;
+            n->scope = n->arg[0]->u.buf->scope;
+        }
+        return;
+    case TX_OP_SELECT:
+    case TX_OP_IF_THEN_ELSE:
+    case TX_OP_LET: from = n->arg[1]; break;
+    case TX_OP_CAST:
+    case TX_OP_REINTERPRET:
+    case TX_OP_PTR_OFFSET: from = n->arg[0]; break;
+    default: return;
+    }
+    if (!n->elem)
+        n->elem = from->elem;
+    n->scope = from->scope;
+}
+
+/* IMPURE and the depth follow from the children. An address reads none of its element. */
+static void
+set_summary(tx_node *n)
+{
+    bool stmt = tx_is_stmt(n), impure = tx_has(n->op, TX_PROP_READS | TX_PROP_EFFECT);
+    uint32_t depth = 0;
+
+    for (uint32_t i = 0; i < n->nargs; i++) {
+        const tx_node *a = n->arg[i];
+
+        if (!a)
+            continue;
+        if (a->depth > depth)
+            depth = a->depth;
+        if (n->op == TX_OP_ADDRESS_OF && a->op == TX_OP_LOAD)
+            for (uint32_t k = 0; k < a->nargs; k++)
+                impure |= a->arg[k]->flags & TX_NF_IMPURE;
+        else
+            impure |= (a->flags & TX_NF_IMPURE) != 0;
+    }
+    n->depth = depth + (n->op != TX_OP_SEQ);
+    n->flags = (uint8_t)((n->flags & ~TX_NF_IMPURE) | (impure || stmt ? TX_NF_IMPURE : 0));
+}
+
+/* Everything of `head` but its children, value number and summary; args in their place. On a hit in the table the arena
+ * gets the room back. */
+const tx_node *
+tx_make_node(tx_ctx *c, const tx_node *head, const tx_node *const *args)
+{
+    size_t nbytes = sizeof(tx_node) + head->nargs * sizeof *args;
+    tx_mark mark = tx_arena_mark(&c->arena);
+    struct vn_slot *slot;
+    tx_node *n;
+    value_key key;
+    uint32_t hash, at;
+
+    if (c->nnodes >= TX_MAX_NODES)
+        return tx_fail(c, head->span, TX_E_TOO_MANY_NODES, TX_MAX_NODES);
+    if (!(n = tx_ctx_alloc(c, 1, nbytes, _Alignof(tx_node))))
+        return NULL;
+    memcpy(n, head, sizeof *n);
+    if (head->nargs)
+        memcpy(n->arg, args, head->nargs * sizeof *args);
+    set_summary(n);
+    if (n->depth > TX_MAX_DEPTH)
+        return tx_fail(c, head->span, TX_E_TOO_DEEP, TX_MAX_DEPTH);
+    if (tx_is_handle(n->dtype))
+        set_pointee(n);
+    if (n->flags & TX_NF_IMPURE) {
+        n->vn = c->next_vn++;
+        c->nnodes++;
+        return n;
+    }
+    if (!vntab_ready(c))
+        return tx_fail(c, head->span, TX_E_NO_MEMORY);
+    key = key_of(n);
+    hash = key_hash(&key);
+    for (at = hash & (c->vns->cap - 1);; at = (at + 1) & (c->vns->cap - 1)) {
+        value_key other;
+
+        slot = &c->vns->slot[at];
+        if (!slot->node)
+            break;
+        if (slot->hash != hash)
+            continue;
+        other = key_of(slot->node);
+        if (key_equal(&key, &other))
+            break;
+    }
+    if (slot->node && slot->node->span == n->span && slot->node->flags == n->flags && same_children(slot->node, n)) {
+        tx_arena_release(&c->arena, mark);
+        return slot->node;
+    }
+    n->vn = slot->node ? slot->node->vn : c->next_vn++;
+    c->vns->n += slot->node == NULL;
+    c->nnodes++;
+    *slot = (struct vn_slot){hash, n};
+    return n;
+}
+
+/* A child that must be there but is not: the fault is recorded already. */
+static bool
+child_missing(unsigned op, const tx_node *const *args, uint32_t nargs)
+{
+    for (uint32_t i = 0; i < nargs; i++)
+        if (!args[i] && op != TX_OP_DEVICE && op != TX_OP_LAUNCH && op != TX_OP_RETURN && !(op == TX_OP_IF && i > 0) &&
+            !(op == TX_OP_ATTR && i == 1) && !(op == TX_OP_FOR && i == 3) && !(op == TX_OP_WHILE && i == 1))
+            return true;
+    return false;
+}
+
+const tx_node *
+tx_make_at(tx_ctx *c, tx_span span, unsigned op, tx_dtype dtype, tx_payload u, const tx_node *const *args,
+           uint32_t nargs)
+{
+    tx_node head = {.op = (uint16_t)op, .dtype = dtype, .span = span, .nargs = nargs, .u = u};
+
+    if (child_missing(op, args, nargs))
+        return NULL;
+    return tx_make_node(c, &head, args);
+}
+
+const tx_node *
+tx_make(tx_ctx *c, unsigned op, tx_dtype dtype, tx_payload u, const tx_node *const *args, uint32_t nargs)
+{
+    return tx_make_at(c, c->span, op, dtype, u, args, nargs);
+}
+
+const tx_node *
+tx_make_pointer(tx_ctx *c, unsigned op, tx_dtype elem, tx_scope scope, tx_payload u, const tx_node *const *args,
+                uint32_t nargs)
+{
+    tx_node head = {.op = (uint16_t)op, .scope = (uint8_t)scope, .dtype = TX_HANDLE, .elem = elem, .span = c->span,
+                    .nargs = nargs, .u = u};
+
+    if (child_missing(op, args, nargs))
+        return NULL;
+    return tx_make_node(c, &head, args);
+}
+
+/* A copy that differs in place or flags only keeps its value number. */
+static tx_node *
+copy_node(tx_ctx *c, const tx_node *n)
+{
+    size_t nbytes = sizeof *n + n->nargs * sizeof *n->arg;
+    tx_node *copy = tx_ctx_alloc(c, 1, nbytes, _Alignof(tx_node));
+
+    if (copy) {
+        memcpy(copy, n, nbytes);
+        c->nnodes++;
+    }
+    return copy;
+}
+
+const tx_node *
+tx_with_span(tx_ctx *c, const tx_node *n, tx_span span)
+{
+    tx_node *copy;
+
+    if (!n || n->span == span || !(copy = copy_node(c, n)))
+        return n && n->span == span ? n : NULL;
+    copy->span = span;
+    return copy;
+}
+
+const tx_node *
+tx_with_flags(tx_ctx *c, const tx_node *n, unsigned flags)
+{
+    tx_node *copy;
+
+    if (!n)
+        return NULL;
+    flags = (flags & ~(unsigned)TX_NF_IMPURE) | (n->flags & TX_NF_IMPURE);
+    if (n->flags == flags)
+        return n;
+    if ((copy = copy_node(c, n)))
+        copy->flags = (uint8_t)flags;
+    return copy;
+}
+
+const tx_node *
+tx_with_args(tx_ctx *c, const tx_node *n, const tx_node *const *args)
+{
+    if (!n || child_missing(n->op, args, n->nargs))
+        return NULL;
+    if (n->nargs == 0 || memcmp(n->arg, args, n->nargs * sizeof *args) == 0)
+        return n;
+    return tx_make_node(c, n, args);
+}
+
+bool
+tx_same_expr(const tx_node *a, const tx_node *b)
+{
+    if (a == b)
+        return true;
+    return a && b && a->vn == b->vn && !((a->flags | b->flags) & TX_NF_IMPURE);
+}
