@@ -491,12 +491,17 @@ parameters(verifier *v, const tx_func *f)
     for (uint32_t i = 0; i < f->nsymbols; i++)
         if (!tx_map_ptr(&v->defs, f->symbols[i]))
             define_var(v, f->symbols[i], f->span);
-    for (uint32_t i = 0; i < f->nparams; i++) {
+    for (uint32_t i = 0; i < f->nparams; i++) { /* first, since a kernel's shapes are over parameters that follow */
         const tx_param *a = &f->params[i];
         v->at = step(v, NULL, "params", i);
         v->span = a->span ? a->span : f->span;
         if (a->var)
             define_var(v, a->var, v->span);
+    }
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const tx_param *a = &f->params[i];
+        v->at = step(v, NULL, "params", i);
+        v->span = a->span ? a->span : f->span;
         if (!a->buffer)
             continue;
         define_symbols_of(v, a->buffer);

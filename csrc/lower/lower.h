@@ -50,13 +50,29 @@ bool tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out); /* 
  *
  * What comes out, and all that the back ends rely on:
  * - host functions (TX_FUNC_HOST) whose statements are BIND, IF, FOR, ASSERT, MATCH, EVAL(CALL_PACKED ...), LAUNCH;
- *   tensors are parameters with a buffer; symbols are still free variables listed in f->symbols
+ *   tensors are parameters with a buffer; symbols are still free variables listed in f->symbols. CEILDIV may remain.
  * - kernels (TX_FUNC_KERNEL) named <f>_kernel, <f>_kernel_1, ...: params are scalars and data pointers (param.buffer holds
  *   the declared shape), in the user's order, then symbols, then TX_PARAM_SHAPE_ONLY ones. Every LOAD/STORE is flat
  *   (TX_BUF_FLAT: first index in elements, offset included). No SCOPE_ID, DEVICE, TILE, MATCH, CEILDIV, WEAK literals;
- *   loops are SERIAL (unroll says the pragma) or PARALLEL, start/stop/step explicit; coordinates are THREAD_IDX,
- *   BLOCK_IDX, BLOCK_DIM, GRID_DIM, CLUSTER_* and BINDs over them; contraction is done.
- * - k->launch, k->block, k->dyn_smem for the launch bounds; LAUNCH's children give the launch shape over host values. */
+ *   loops are SERIAL (unroll says the pragma) or PARALLEL, start/stop/step explicit and without loads; coordinates are
+ *   THREAD_IDX, BLOCK_IDX, BLOCK_DIM, GRID_DIM, CLUSTER_* and BINDs over them; contraction is done.
+ * - k->launch, k->block, k->dyn_smem for the launch bounds; LAUNCH's children give the launch shape over host values: a
+ *   missing grid or block extent is 1, a missing cluster is none. LAUNCH's kernel arguments stand in the order of k->params.
+ *
+ * Details:
+ * - An access names its memory by buf->data; views share that variable, may have another dtype, and several flat records
+ *   may share it. DECL of a buffer whose data variable is that of its argument's buffer declares nothing; any other DECL
+ *   defines buf->data as a pointer to what its argument points to.
+ * - The indices after the first (into buf->origin) matter only without TX_NF_INBOUNDS. A variable of a shape that is no
+ *   parameter of the kernel is needed by no check.
+ * - A vector access has one RAMP(base, 1, lanes) as element index: contiguous and proved aligned to its size, given the
+ *   alignment of the base, which is raised where it must be: in the ALLOC's buffer, or in the kernel's and the host's
+ *   param.buffer, where the plan checks it. Its origin indices are vectors or scalars. A vector index that is no such
+ *   RAMP (a user's strided ramp) promises nothing. Vector values also come from element-wise ops on them; scalars are
+ *   spread with BROADCAST.
+ * - warp_id_in_cta is a BIND of SHFL at the start of the kernel, only where a warp id is used.
+ * - A step that is no constant has a sign that bounds prove; loops count as Python's range does.
+ * - RETURN has no value in kernels. ATTRs that stay mean nothing: emit their body, or nothing when it is NULL. */
 tx_module *tx_lower(tx_ctx *c, const tx_module *m, const tx_target *t);
 extern void (*tx_dump_hook)(const char *pass, const tx_module *m);
 
