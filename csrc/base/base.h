@@ -243,8 +243,7 @@ struct tx_ctx {
     uint32_t next_id; /* ids of variables and buffers, in order of making */
     uint32_t nnodes;
     uint32_t next_vn;         /* value numbers of nodes; 0 is none */
-    struct tx_vntab *vns;     /* hash-consing table of ir/ (owned there) */
-    void (*free_vns)(tx_ctx *c);
+    struct tx_vntab *vns;     /* hash-consing table of ir/, in the arena */
 };
 
 tx_ctx *tx_ctx_new(void); /* NULL when out of memory */

@@ -39,8 +39,6 @@ tx_ctx_free(tx_ctx *c)
 {
     if (!c)
         return;
-    if (c->free_vns)
-        c->free_vns(c);
     tx_strtab_free(c->strs);
     tx_arena_free(&c->scratch);
     tx_arena_free(&c->arena);

@@ -228,8 +228,7 @@ diag_no_memory(tx_ctx *c, tx_span span)
     if (c->no_memory || c->diags.n >= c->diags.cap)
         return;
     c->no_memory = true;
-    c->diags.at[c->diags.n++] =
-        (tx_diag){TX_E_NO_MEMORY, TX_DC_MEMORY, span, 0, diag_rows[TX_E_NO_MEMORY].text, NULL};
+    c->diags.at[c->diags.n++] = (tx_diag){TX_E_NO_MEMORY, TX_DC_MEMORY, span, 0, diag_rows[TX_E_NO_MEMORY].text, NULL};
 }
 
 static void

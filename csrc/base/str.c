@@ -47,8 +47,8 @@ strtab_grow(struct tx_strtab *t)
 const tx_str *
 tx_intern(tx_ctx *c, const char *text, size_t len)
 {
-    uint32_t hash = (uint32_t)tx_hash_bytes(text, len, 0);
     const tx_str **at;
+    uint32_t hash;
     tx_str *s;
 
     if (len > TX_MAX_STRING)
@@ -57,6 +57,7 @@ tx_intern(tx_ctx *c, const char *text, size_t len)
         return tx_fail(c, c->span, TX_E_NO_MEMORY);
     if (c->strs->n + 1 > c->strs->cap / 4 * 3 && !strtab_grow(c->strs))
         return tx_fail(c, c->span, TX_E_NO_MEMORY);
+    hash = (uint32_t)tx_hash_bytes(text, len, 0);
     at = strtab_find(c->strs->slot, c->strs->cap, text, len, hash);
     if (*at)
         return *at;

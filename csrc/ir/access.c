@@ -66,7 +66,8 @@ tx_shuffle(tx_ctx *c, const tx_node *const *vecs, uint32_t nvecs, const int *idx
     uint32_t i;
 
     if (nvecs == 0 || nvecs > TX_MAX_LANES || !lanes_in_range(c, nidx))
-        return nvecs >= 1 && nvecs <= TX_MAX_LANES ? NULL : tx_fail(c, c->span, TX_E_LANES_RANGE, TX_MAX_LANES, (int)nvecs);
+        return nvecs >= 1 && nvecs <= TX_MAX_LANES ? NULL
+                                                   : tx_fail(c, c->span, TX_E_LANES_RANGE, TX_MAX_LANES, (int)nvecs);
     if (!(args = tx_scratch(c, const tx_node *, nvecs + nidx)))
         return NULL;
     for (i = 0; i < nvecs; i++) {
@@ -113,7 +114,7 @@ index_in_range(tx_ctx *c, const tx_buffer *b, uint32_t dim, const tx_node *idx, 
     if (value >= 0 && (!known || value < extent))
         return true;
     if (known)
-        tx_fail_help(c, place_of_node(c, idx), value < 0 ? tx_diag_help(TX_E_INDEX_RANGE) : NULL, TX_E_INDEX_RANGE,
+        tx_fail_help(c, place_of_node(c, idx), value < 0 ? tx_diag_help(TX_E_INDEX_NEGATIVE) : NULL, TX_E_INDEX_RANGE,
                      (long long)value, (long long)extent - 1, (int)dim, b->name->text);
     else
         tx_fail(c, place_of_node(c, idx), TX_E_INDEX_NEGATIVE, (long long)value, (int)dim, b->name->text);

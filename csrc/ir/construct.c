@@ -105,27 +105,29 @@ literal_error(tx_ctx *c, tx_dtype t, bool low, const char *text)
     return tx_fail(c, c->span, id, text, tx_dtype_name(c, tx_scalar_of(t)));
 }
 
-/* A float as Python writes it. */
+/* A float as Python writes it: the fewest digits that give it back, an exponent below 1e-4 and from 1e16. */
 static void
 number_text(tx_sb *out, double v)
 {
-    char text[40];
+    int digits = 1, e = 0;
     tx_sb sb = {0};
 
     if (isnan(v) || isinf(v)) {
         tx_sb_puts(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
         return;
     }
-    for (int digits = 1; digits <= 17; digits++) {
+    for (; digits < 17; digits++) {
         sb.n = 0;
-        tx_sb_f(&sb, "%.*g", digits, v);
-        if (sb.failed || sb.n >= sizeof text || strtod(sb.text, NULL) == v)
+        tx_sb_f(&sb, "%.*e", digits - 1, v);
+        if (sb.failed || strtod(sb.text, NULL) == v)
             break;
     }
-    if (sb.text)
-        tx_sb_puts(out, sb.text);
-    if (sb.text && !strpbrk(sb.text, ".en"))
-        tx_sb_puts(out, ".0");
+    if (!sb.failed)
+        e = atoi(strchr(sb.text, 'e') + 1);
+    if (v != 0 && (e < -4 || e >= 16))
+        tx_sb_f(out, "%.*g", digits, v);
+    else
+        tx_sb_f(out, "%.*f", digits - 1 - e > 1 ? digits - 1 - e : 1, v);
     out->failed |= sb.failed;
     tx_sb_free(&sb);
 }
@@ -480,10 +482,10 @@ tx_op_call(tx_ctx *c, unsigned op, const tx_node *const *args, uint32_t nargs)
 {
     typedef const tx_node *rule_fn(tx_ctx *, unsigned, const tx_node **, uint32_t);
     static rule_fn *const rules[] = {
-        [TX_RULE_NONE] = NULL,           [TX_RULE_ARITH] = rule_arith,   [TX_RULE_COMPARE] = rule_compare,
-        [TX_RULE_LOGIC] = rule_logic,    [TX_RULE_SHIFT] = rule_arith,   [TX_RULE_SAME] = rule_same,
-        [TX_RULE_FLOAT] = rule_float,    [TX_RULE_FLOAT2] = rule_float2, [TX_RULE_BOOL1] = rule_bool1,
-        [TX_RULE_I32] = rule_machine,    [TX_RULE_U32] = rule_machine,   [TX_RULE_PTR] = rule_machine,
+        [TX_RULE_NONE] = NULL,         [TX_RULE_ARITH] = rule_arith,   [TX_RULE_COMPARE] = rule_compare,
+        [TX_RULE_LOGIC] = rule_logic,  [TX_RULE_SHIFT] = rule_arith,   [TX_RULE_SAME] = rule_same,
+        [TX_RULE_FLOAT] = rule_float,  [TX_RULE_FLOAT2] = rule_float2, [TX_RULE_BOOL1] = rule_bool1,
+        [TX_RULE_I32] = rule_machine,  [TX_RULE_U32] = rule_machine,   [TX_RULE_PTR] = rule_machine,
         [TX_RULE_VOID] = rule_machine,
     };
     const tx_op_info *info = &tx_ops[op];

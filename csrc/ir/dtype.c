@@ -3,7 +3,7 @@
 #include "ir/ir.h"
 
 const tx_kind_info tx_kinds[TX_KIND__COUNT] = {
-#define DTYPE(id, text, cls, bits, bytes, cuda, alias, dl)                                                             \
+#define DTYPE(id, text, cls, bits, bytes, cuda, alias, dl) \
     [TX_KIND_##id] = {text, cuda, alias, TX_CLS_##cls, bits, bytes, dl},
 #include "ir/dtypes.def"
 #undef DTYPE

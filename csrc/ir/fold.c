@@ -175,11 +175,11 @@ static const tx_node *
 identity_right(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *x, int64_t k)
 {
     switch (op) {
-    case TX_OP_ADD: /* x + 0 -> x */
-    case TX_OP_SUB: /* x - 0 -> x */
-    case TX_OP_BOR: /* x | 0 -> x */
+    case TX_OP_ADD:  /* x + 0 -> x */
+    case TX_OP_SUB:  /* x - 0 -> x */
+    case TX_OP_BOR:  /* x | 0 -> x */
     case TX_OP_BXOR: /* x ^ 0 -> x */
-    case TX_OP_SHL: /* x << 0 -> x */
+    case TX_OP_SHL:  /* x << 0 -> x */
     case TX_OP_SHR: /* x >> 0 -> x */ return k == 0 ? x : NOT_FOLDED;
     case TX_OP_MUL: /* x * 1 -> x, x * 0 -> 0 */
         return k == 1 ? x : k == 0 && is_pure(x) ? tx_int(c, t, 0) : NOT_FOLDED;
@@ -431,8 +431,7 @@ fold_fma(tx_ctx *c, tx_dtype t, const tx_node *const *args)
 {
     if (args[0]->op != TX_OP_INT || args[1]->op != TX_OP_INT || args[2]->op != TX_OP_INT)
         return NOT_FOLDED;
-    return tx_int(c, t,
-                  (int64_t)((uint64_t)args[0]->u.i * (uint64_t)args[1]->u.i + (uint64_t)args[2]->u.i));
+    return tx_int(c, t, (int64_t)((uint64_t)args[0]->u.i * (uint64_t)args[1]->u.i + (uint64_t)args[2]->u.i));
 }
 
 static const tx_node *

@@ -141,7 +141,8 @@ import_buffer(importer *m, tx_buffer *b)
         return NULL;
     if (!import_list(m, b->shape, to->shape, b->rank) ||
         (b->strides && !import_list(m, b->strides, to->strides, b->rank)) ||
-        !import_list(m, &b->elem_offset, &to->elem_offset, 1) || !import_list(m, &b->byte_offset, &to->byte_offset, 1) ||
+        !import_list(m, &b->elem_offset, &to->elem_offset, 1) ||
+        !import_list(m, &b->byte_offset, &to->byte_offset, 1) ||
         !import_list(m, &b->allocated_addr, &to->allocated_addr, 1) || !import_attrs(m, b->nattrs, &to->attrs))
         return NULL;
     return to;

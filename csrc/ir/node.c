@@ -29,7 +29,8 @@ const tx_op_info tx_ops[TX_OP__COUNT] = {
 #undef STMT
 #undef COORD
 #undef CONV
-_Static_assert((TX_OP_EQ ^ 1) == TX_OP_NE && (TX_OP_LT ^ 1) == TX_OP_GE && (TX_OP_GT ^ 1) == TX_OP_LE, "negation pairs");
+_Static_assert((TX_OP_EQ ^ 1) == TX_OP_NE && (TX_OP_LT ^ 1) == TX_OP_GE && (TX_OP_GT ^ 1) == TX_OP_LE,
+               "negation pairs");
 _Static_assert(TX_OP_EQ < TX_OP_ADD && TX_OP_ADD < TX_OP_SHR && TX_OP_SHR < TX_OP_NEG, "families stand together");
 
 int
@@ -82,19 +83,13 @@ struct tx_vntab {
     uint32_t n, cap;
 };
 
-static void
-vntab_free(tx_ctx *c)
-{
-    tx_free(c->vns->slot);
-    tx_free(c->vns);
-    c->vns = NULL;
-}
-
+/* The table is in the arena: what it leaves behind when it grows is less than it has. */
 static bool
-vntab_grow(struct tx_vntab *t)
+vntab_grow(tx_ctx *c)
 {
+    struct tx_vntab *t = c->vns;
     uint32_t cap = t->cap ? t->cap * 2 : 256, at;
-    struct vn_slot *slot = tx_calloc(cap, sizeof *slot);
+    struct vn_slot *slot = tx_new(c, struct vn_slot, cap);
 
     if (!slot)
         return false;
@@ -104,7 +99,6 @@ vntab_grow(struct tx_vntab *t)
                 ;
             slot[at] = t->slot[i];
         }
-    tx_free(t->slot);
     t->slot = slot;
     t->cap = cap;
     return true;
@@ -114,12 +108,9 @@ vntab_grow(struct tx_vntab *t)
 static bool
 vntab_ready(tx_ctx *c)
 {
-    if (!c->vns) {
-        if (!(c->vns = tx_calloc(1, sizeof *c->vns)))
-            return false;
-        c->free_vns = vntab_free;
-    }
-    return c->vns->n + 1 <= c->vns->cap / 4 * 3 || vntab_grow(c->vns);
+    if (!c->vns && !(c->vns = tx_new(c, struct tx_vntab, 1)))
+        return false;
+    return c->vns->n + 1 <= c->vns->cap / 4 * 3 || vntab_grow(c);
 }
 
 /* What makes two pure nodes equal. The element that an address is taken of is not read: its buffer and indices count. */
@@ -240,14 +231,17 @@ const tx_node *
 tx_make_node(tx_ctx *c, const tx_node *head, const tx_node *const *args)
 {
     size_t nbytes = sizeof(tx_node) + head->nargs * sizeof *args;
-    tx_mark mark = tx_arena_mark(&c->arena);
     struct vn_slot *slot;
+    tx_mark mark;
     tx_node *n;
     value_key key;
     uint32_t hash, at;
 
     if (c->nnodes >= TX_MAX_NODES)
         return tx_fail(c, head->span, TX_E_TOO_MANY_NODES, TX_MAX_NODES);
+    if (!vntab_ready(c))
+        return NULL;
+    mark = tx_arena_mark(&c->arena); /* nothing but n itself is made from here on */
     if (!(n = tx_ctx_alloc(c, 1, nbytes, _Alignof(tx_node))))
         return NULL;
     memcpy(n, head, sizeof *n);
@@ -263,8 +257,6 @@ tx_make_node(tx_ctx *c, const tx_node *head, const tx_node *const *args)
         c->nnodes++;
         return n;
     }
-    if (!vntab_ready(c))
-        return tx_fail(c, head->span, TX_E_NO_MEMORY);
     key = key_of(n);
     hash = key_hash(&key);
     for (at = hash & (c->vns->cap - 1);; at = (at + 1) & (c->vns->cap - 1)) {
@@ -322,8 +314,13 @@ const tx_node *
 tx_make_pointer(tx_ctx *c, unsigned op, tx_dtype elem, tx_scope scope, tx_payload u, const tx_node *const *args,
                 uint32_t nargs)
 {
-    tx_node head = {.op = (uint16_t)op, .scope = (uint8_t)scope, .dtype = TX_HANDLE, .elem = elem, .span = c->span,
-                    .nargs = nargs, .u = u};
+    tx_node head = {.op = (uint16_t)op,
+                    .scope = (uint8_t)scope,
+                    .dtype = TX_HANDLE,
+                    .elem = elem,
+                    .span = c->span,
+                    .nargs = nargs,
+                    .u = u};
 
     if (child_missing(op, args, nargs))
         return NULL;

@@ -9,11 +9,11 @@
 
 #include <math.h>
 
-enum float_top {      /* what the highest codes are */
-    TOP_IEEE,         /* exponent all ones: infinity, NaN */
-    TOP_NAN_ALL_ONES, /* "fn": all ones is NaN, no infinity */
-    TOP_NAN_NEG_ZERO, /* "fnuz": the code of -0 is the only NaN */
-    TOP_FINITE,       /* "fn" of 6 and 4 bits: every code is a number */
+enum float_top {                   /* what the highest codes are */
+                 TOP_IEEE,         /* exponent all ones: infinity, NaN */
+                 TOP_NAN_ALL_ONES, /* "fn": all ones is NaN, no infinity */
+                 TOP_NAN_NEG_ZERO, /* "fnuz": the code of -0 is the only NaN */
+                 TOP_FINITE,       /* "fn" of 6 and 4 bits: every code is a number */
 };
 
 typedef struct float_format {
