@@ -115,10 +115,6 @@ take_int(PyObject *x, tx_arg *out)
 static int
 take_number(PyObject *x, tx_arg *out)
 {
-    PyObject *number;
-    bool ok;
-    int done;
-
     if (x == Py_True || x == Py_False) {
         out->kind = TX_ARG_BOOL;
         out->type_name = "bool";
@@ -133,6 +129,17 @@ take_number(PyObject *x, tx_arg *out)
         out->v.f = PyFloat_AsDouble(x);
         return out->v.f == -1.0 && PyErr_Occurred() ? -1 : 1;
     }
+    return 0;
+}
+
+/* NumPy scalars, and whatever counts as an integer. Tensors have been looked for before: they have __index__ too. */
+static int
+take_like_number(PyObject *x, tx_arg *out)
+{
+    PyObject *number;
+    bool ok;
+    int done;
+
     if (tx_py_npy_ready() && (done = tx_py_npy_scalar(x, out)) != 0)
         return done;
     if (!PyIndex_Check(x))
@@ -191,7 +198,7 @@ cai_fields(tx_py_intake *in, PyObject *dict, tx_arg *out)
 {
     tx_py_rt *rt = in->rt;
     PyObject *strides = PyDict_GetItemWithError(dict, rt->s_strides), *data = PyDict_GetItemWithError(dict, rt->s_data);
-    int64_t itemsize;
+    int64_t itemsize = 0;
     int ndim = int_tuple(PyDict_GetItemWithError(dict, rt->s_shape), out->dims);
 
     if (ndim < 0)
@@ -328,6 +335,8 @@ take_unknown(tx_py_intake *in, PyObject *x, PyObject *type, tx_arg *out)
         return tx_py_dl_protocol(in, x, out);
     if (PyObject_HasAttr(x, rt->s___cuda_array_interface__))
         return take_cuda_array(in, x, out);
+    if ((done = take_like_number(x, out)) != 0)
+        return done > 0;
     return take_ctypes(x, out) || other_type(in, x, out);
 }
 

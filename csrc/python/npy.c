@@ -86,8 +86,13 @@ array_dtype(PyArray_Descr *d, tx_arg *out)
 
     if (TX_LIKELY(tx_py_typestr(d->byteorder, d->kind, itemsize, &out->dtype)))
         return;
-    if (d->type_num >= NPY_USERDEF && named_dtype(d->typeobj, &out->dtype) && tx_bits(out->dtype) != 4)
-        return; /* a 4-bit element takes a byte there, and half a byte here */
+    if (d->type_num >= NPY_USERDEF && named_dtype(d->typeobj, &out->dtype)) {
+        if (tx_bits(out->dtype) != 4)
+            return;
+        snprintf(out->dtype_text, sizeof out->dtype_text, "%s, one to a byte", tx_kinds[tx_kind(out->dtype)].text);
+        out->dtype = TX_VOID; /* ours are two to a byte */
+        return;
+    }
     out->dtype = TX_VOID;
     text = PyObject_Str((PyObject *)d);
     utf8 = text ? PyUnicode_AsUTF8AndSize(text, &n) : NULL;
