@@ -3,7 +3,8 @@
  *
  * Rounding is to nearest even. Overflow gives infinity in float16, bfloat16, float32 and float64 and the largest finite
  * value in the formats of 8 bits and less, for infinite inputs too (language.md 8). NaN becomes the format's one canonical
- * NaN, as PTX cvt makes it; formats without NaN give their largest value. SPDX-License-Identifier: Apache-2.0 */
+ * NaN, as PTX cvt makes it; formats without NaN give their largest value. float8_e8m0fnu has neither sign nor zero: the
+ * sign is dropped, and what lies below 2^-127 becomes that. SPDX-License-Identifier: Apache-2.0 */
 #include "ir/ir.h"
 #include "ir/fold.h"
 
@@ -101,7 +102,8 @@ decode_float(const float_format *f, uint64_t bits)
 }
 
 /* Code of a positive finite number rounded to nearest even, as if exponents had no end: a code above finite_max is
- * overflow. Rounding up carries from the mantissa into the exponent by itself. */
+ * overflow. Rounding up carries from the mantissa into the exponent by itself. Without mantissa bits the even neighbour of
+ * a tie (1.5) is the one above (2). */
 static uint64_t
 round_to_code(const float_format *f, double v)
 {
@@ -116,7 +118,7 @@ round_to_code(const float_format *f, double v)
     rest = man & (((uint64_t)1 << shift) - 1);
     half = (uint64_t)1 << shift >> 1;
     code = ((uint64_t)(target + f->bias) << f->man_bits) - ((uint64_t)1 << f->man_bits) + (man >> shift);
-    return code + (rest > half || (rest == half && (code & 1)));
+    return code + (rest > half || (rest == half && (code & 1 || f->man_bits == 0)));
 }
 
 static uint64_t
