@@ -31,6 +31,7 @@ void tx_diag_other(tx_ctx *c, tx_span span);           /* second place of the di
 const tx_node *tx_nothing(tx_ctx *c);                  /* the empty statement */
 const tx_node *tx_bind(tx_ctx *c, tx_var *v, const tx_node *value);  /* BIND at the current span */
 const tx_node *tx_i64(tx_ctx *c, const tx_node *e);                  /* as int64 */
+const tx_node *tx_leave_alone(tx_rewriter *r, const tx_node *n);     /* handler of ops that a pass does not enter */
 bool tx_exits(const tx_node *stmt);                    /* control never reaches what follows it in its block */
 bool tx_has_device(const tx_node *body);
 static inline bool

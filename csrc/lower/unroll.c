@@ -139,19 +139,6 @@ loop(tx_rewriter *r, const tx_node *n)
     return tx_loop_jumps(n->arg[3]) ? as_pragma(r->c, n) : expand(r->c, n);
 }
 
-static bool
-is_expr_op(unsigned op)
-{
-    return !tx_has(op, TX_PROP_STMT);
-}
-
-static const tx_node *
-leave(tx_rewriter *r, const tx_node *n)
-{
-    (void)r;
-    return n;
-}
-
 tx_func *
 tx_unroll_func(tx_ctx *c, tx_func *f)
 {
@@ -162,8 +149,8 @@ tx_unroll_func(tx_ctx *c, tx_func *f)
     if (!fn)
         return NULL;
     for (unsigned op = 0; op < TX_OP__COUNT; op++)
-        if (is_expr_op(op))
-            fn[op] = leave;
+        if (!tx_has(op, TX_PROP_STMT))
+            fn[op] = tx_leave_alone;
     fn[TX_OP_FOR] = loop;
     body = tx_rewrite(&r, f->body);
     tx_rewriter_free(&r);
