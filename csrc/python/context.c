@@ -261,42 +261,21 @@ pyctx_add_file(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 static bool
-parse_place(tx_py_context *ctx, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, const char *what,
+parse_place(tx_py_context *ctx, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, const char *name,
             tx_py_place *out)
 {
-    static const char *const names[] = {"file", "function", "col_offset", "line_offset"};
-    PyObject *value[4] = {0};
+    tx_py_sig sig = {name, 2, 4, {"file", "function", "col_offset", "line_offset", NULL}};
+    PyObject *value[4];
+    long file, col = 0, line = 0;
 
-    if (nargs > 4) {
-        PyErr_Format(PyExc_TypeError, "%s() takes at most 4 arguments (%zd given)", what, nargs);
+    if (!tx_py_parse(&sig, args, nargs, kwnames, value) ||
+        !tx_py_as_long(value[0], 0, (long)ctx->c->files.n - 1, "file", &file) ||
+        (value[2] && !tx_py_as_long(value[2], INT32_MIN, INT32_MAX, "col_offset", &col)) ||
+        (value[3] && !tx_py_as_long(value[3], INT32_MIN, INT32_MAX, "line_offset", &line)))
         return false;
-    }
-    for (Py_ssize_t i = 0; i < nargs; i++)
-        value[i] = args[i];
-    for (Py_ssize_t i = 0; kwnames && i < PyTuple_Size(kwnames); i++) {
-        PyObject *key = PyTuple_GetItem(kwnames, i);
-        int k = 0;
-        while (k < 4 && PyUnicode_CompareWithASCIIString(key, names[k]) != 0)
-            k++;
-        if (k == 4 || value[k]) {
-            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", what, key);
-            return false;
-        }
-        value[k] = args[nargs + i];
-    }
-    if (!value[0] || !value[1] || !PyUnicode_Check(value[1])) {
-        PyErr_Format(PyExc_TypeError, "%s() takes a file (int) and a function (str)", what);
-        return false;
-    }
-    out->file = (uint32_t)PyLong_AsUnsignedLong(value[0]);
-    out->col_offset = value[2] ? (int32_t)PyLong_AsLong(value[2]) : 0;
-    out->line_offset = value[3] ? (int32_t)PyLong_AsLong(value[3]) : 0;
-    if (PyErr_Occurred())
-        return false;
-    if (out->file >= ctx->c->files.n) {
-        PyErr_SetString(PyExc_ValueError, "no such file in this context");
-        return false;
-    }
+    out->file = (uint32_t)file;
+    out->col_offset = (int32_t)col;
+    out->line_offset = (int32_t)line;
     out->function = tx_py_intern(ctx, value[1]);
     return out->function != NULL;
 }

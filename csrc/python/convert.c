@@ -549,6 +549,35 @@ tx_py_as_attr(tx_py_context *ctx, const char *key, PyObject *x)
     return n ? n : tx_py_raise(ctx);
 }
 
+bool
+tx_py_as_attrs(tx_py_context *ctx, PyObject *dict, const tx_attr **out, uint32_t *n)
+{
+    PyObject *key, *value;
+    Py_ssize_t pos = 0, size = PyDict_Check(dict) ? PyDict_Size(dict) : -1;
+
+    if (size < 0) {
+        PyErr_SetString(PyExc_TypeError, "annotations are a dict of names");
+        return false;
+    }
+    tx_attr *at = tx_new(ctx->c, tx_attr, size ? size : 1);
+    if (!at)
+        return tx_py_raise(ctx), false;
+    *n = 0;
+    while (PyDict_Next(dict, &pos, &key, &value) && *n < (uint32_t)size) {
+        /* A conversion may run Python code, which may drop the pair. */
+        Py_INCREF(key);
+        Py_INCREF(value);
+        at[*n].key = tx_py_intern(ctx, key);
+        at[*n].value = at[*n].key ? tx_py_as_attr(ctx, at[*n].key->text, value) : NULL;
+        Py_DECREF(key);
+        Py_DECREF(value);
+        if (!at[(*n)++].value)
+            return false;
+    }
+    *out = at;
+    return true;
+}
+
 PyObject *
 tx_py_from_attr(tx_py_context *ctx, const tx_node *n)
 {

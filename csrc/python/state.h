@@ -145,6 +145,20 @@ void *tx_py_raise_diags(tx_py_state *s, tx_ctx *c);
 /* "str", "numpy.ndarray": the type of an object for messages; interned in the context. */
 const char *tx_py_type_name(tx_ctx *c, PyObject *x);
 
+/* ---- arguments of calls (args.c) ------------------------------------------------------------------------------------ */
+
+typedef struct tx_py_sig {
+    const char *name;
+    uint8_t required, positional; /* the first so many must be given; the rest after `positional` are keywords only */
+    const char *names[20];        /* ends with NULL */
+} tx_py_sig;
+/* Fills out (one entry a name, NULL where not given; borrowed). false: TypeError raised. */
+bool tx_py_parse(const tx_py_sig *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out);
+#define TX_PY_GIVEN(x) ((x) && (x) != Py_None)
+tx_py_context *tx_py_as_context(tx_py_state *s, PyObject *x);      /* borrowed; TypeError for anything else */
+bool tx_py_as_long(PyObject *x, long lo, long hi, const char *what, long *out);
+bool tx_py_as_bool(PyObject *x, bool fallback, bool *out);         /* NULL: fallback */
+
 /* ---- conversion (convert.c) --------------------------------------------------------------------------------------- */
 
 /* The one way from Python operands to nodes. like: dtype of the other operand, or TX_VOID; it decides how integers beyond
@@ -156,6 +170,7 @@ const tx_node *tx_py_as_typed(tx_py_context *ctx, PyObject *x);         /* weak 
 const tx_node *tx_py_as_index(tx_py_context *ctx, PyObject *x);         /* as_typed; ranges are the core's to check */
 const tx_node *tx_py_as_arg(tx_py_context *ctx, PyObject *x);           /* as_typed, and strings */
 const tx_node *tx_py_as_attr(tx_py_context *ctx, const char *key, PyObject *x); /* numbers, strings, lists, expressions */
+bool tx_py_as_attrs(tx_py_context *ctx, PyObject *dict, const tx_attr **out, uint32_t *n);
 PyObject *tx_py_from_attr(tx_py_context *ctx, const tx_node *n);
 PyObject *tx_py_int_or_expr(tx_py_context *ctx, const tx_node *n);      /* int for a constant, NULL node: 0 */
 const tx_node *tx_py_strong(tx_ctx *c, const tx_node *n);
@@ -180,6 +195,15 @@ bool tx_py_store(tx_py_builder *b, tx_buffer *buf, PyObject *indices, PyObject *
 int tx_py_subscript(tx_py_context *ctx, tx_buffer *buf, PyObject *indices, bool store, const tx_node ***start,
                     const tx_node ***extent, uint32_t *kept);
 
+/* Start and extent of a slice of dimension i, which is `end` long. */
+bool tx_py_slice_bounds(tx_py_context *ctx, tx_buffer *b, unsigned i, PyObject *slice, const tx_node *end,
+                        const tx_node **start, const tx_node **extent, int64_t *step, bool *has_step);
+/* Index of a vector access to extent/step elements of dimension i. */
+const tx_node *tx_py_vector_index(tx_py_context *ctx, const tx_buffer *b, unsigned i, const tx_node *start,
+                                  const tx_node *extent, int64_t step);
+PyObject *tx_py_new_region(tx_py_buffer *b, const tx_node **start, const tx_node **extent, uint32_t kept);
+PyObject *tx_py_tuple_of(tx_py_context *ctx, const tx_node *const *at, uint32_t n); /* ints and Exprs */
+
 /* ---- registration: each file adds its types and functions to the module; -1: raised ---------------------------------- */
 
 PyTypeObject *tx_py_add_type(PyObject *module, PyType_Spec *spec);
@@ -187,6 +211,7 @@ int tx_py_init_context(PyObject *module);
 int tx_py_init_expr(PyObject *module);
 int tx_py_init_calls(PyObject *module);
 int tx_py_init_buffer(PyObject *module);
+int tx_py_init_region(PyObject *module);
 int tx_py_init_builder(PyObject *module);
 int tx_py_init_function(PyObject *module);
 int tx_py_init_compile(PyObject *module);
