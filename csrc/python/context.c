@@ -23,7 +23,7 @@ diag_class(tx_py_state *s, tx_diag_class cls)
 static bool
 line_text(const tx_ctx *c, uint32_t file, uint32_t line, const char **text, size_t *len)
 {
-    if (file >= c->files.n || line < c->files.at[file].first_line || !c->files.at[file].text)
+    if (!file || line < c->files.at[file].first_line || !c->files.at[file].text)
         return false;
     const char *p = c->files.at[file].text->text, *end = p + c->files.at[file].text->len;
     for (uint32_t i = c->files.at[file].first_line; i < line; i++) {
@@ -55,11 +55,11 @@ char_column(const char *text, size_t len, bool known, uint32_t col)
 static PyObject *
 diag_place(const tx_ctx *c, const tx_diag *d)
 {
-    const tx_span_info *i = d->span ? tx_span_at(c, d->span) : NULL;
+    const tx_span_info *i = tx_span_at(c, d->span);
     const char *text = "", *end_text = "";
     size_t len = 0, end_len = 0;
 
-    if (!i || i->file >= c->files.n)
+    if (!i->file) /* nowhere */
         return Py_BuildValue("(OOOOOO)", Py_None, Py_None, Py_None, Py_None, Py_None, Py_None);
     bool known = line_text(c, i->file, i->line, &text, &len);
     bool end_known = line_text(c, i->file, i->end_line, &end_text, &end_len);
@@ -120,6 +120,7 @@ forget_errors(tx_ctx *c)
             c->diags.at[n++] = c->diags.at[i];
     c->diags.n = n;
     c->nerrors = 0;
+    c->no_memory = false;
 }
 
 void *
@@ -269,7 +270,7 @@ parse_place(tx_py_context *ctx, PyObject *const *args, Py_ssize_t nargs, PyObjec
     long file, col = 0, line = 0;
 
     if (!tx_py_parse(&sig, args, nargs, kwnames, value) ||
-        !tx_py_as_long(value[0], 0, (long)ctx->c->files.n - 1, "file", &file) ||
+        !tx_py_as_long(value[0], 1, (long)ctx->c->files.n - 1, "file", &file) ||
         (value[2] && !tx_py_as_long(value[2], INT32_MIN, INT32_MAX, "col_offset", &col)) ||
         (value[3] && !tx_py_as_long(value[3], INT32_MIN, INT32_MAX, "line_offset", &line)))
         return false;
@@ -400,7 +401,7 @@ pyctx_span_info(PyObject *self, PyObject *arg)
         return NULL;
     }
     const tx_span_info *i = tx_span_at(ctx->c, (tx_span)span);
-    if (!span || !i || i->file >= ctx->c->files.n)
+    if (!i->file)
         return Py_BuildValue("(sIIIII)", "", 0, 0, 0, 0, 0);
     return Py_BuildValue("(sIIIII)", ctx->c->files.at[i->file].name->text, i->line, i->col, i->end_line, i->end_col,
                          i->inlined_at);
@@ -449,7 +450,7 @@ record_row(tx_py_context *ctx, PyObject *args, PyObject *kwargs, bool warn)
     if (PyErr_Occurred())
         return false;
     int id = tx_diag_find(name);
-    if (!id || count_strings(tx_diag_text(id)) != nargs || nargs > MAX_ARGS || span >= ctx->c->spans.n + !ctx->c->spans.n) {
+    if (!id || count_strings(tx_diag_text(id)) != nargs || nargs > MAX_ARGS || span >= ctx->c->spans.n) {
         PyErr_Format(PyExc_ValueError, "no diagnostic '%s' with %zd text arguments, or no such span", name, nargs);
         return false;
     }
@@ -510,10 +511,9 @@ pyctx_take_warnings(PyObject *self, PyObject *Py_UNUSED(unused))
         const tx_diag *d = &c->diags.at[i];
         if (d->cls != TX_DC_WARNING)
             continue;
-        const tx_span_info *at = d->span ? tx_span_at(c, d->span) : NULL;
-        bool known = at && at->file < c->files.n;
-        PyObject *item = Py_BuildValue("(ssI)", d->text, known ? c->files.at[at->file].name->text : "<unknown>",
-                                       known ? at->line : 1u);
+        const tx_span_info *at = tx_span_at(c, d->span);
+        PyObject *item = Py_BuildValue("(ssI)", d->text, at->file ? c->files.at[at->file].name->text : "<unknown>",
+                                       at->file ? at->line : 1u);
         if (!item || PyList_Append(list, item) < 0)
             Py_CLEAR(list);
         Py_XDECREF(item);
@@ -543,7 +543,7 @@ pyctx_set_span(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
 
     if (PyErr_Occurred())
         return -1;
-    if (span != 0 && span >= ctx->c->spans.n) {
+    if (span >= ctx->c->spans.n) {
         PyErr_SetString(PyExc_ValueError, "no such span in this context");
         return -1;
     }

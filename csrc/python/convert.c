@@ -339,21 +339,13 @@ tx_py_as_node(tx_py_context *ctx, PyObject *x, tx_dtype like)
 }
 
 const tx_node *
-tx_py_strong(tx_ctx *c, const tx_node *n)
-{
-    if (!n || !(n->flags & TX_NF_WEAK))
-        return n;
-    return n->op == TX_OP_INT ? tx_int(c, n->dtype, n->u.i) : tx_float(c, n->dtype, n->u.f);
-}
-
-const tx_node *
 tx_py_as_typed(tx_py_context *ctx, PyObject *x)
 {
     const tx_node *n = tx_py_as_node(ctx, x, TX_VOID);
 
     if (!n)
         return NULL;
-    n = tx_py_strong(ctx->c, n);
+    n = tx_typed(ctx->c, n);
     return n ? n : tx_py_raise(ctx);
 }
 
@@ -545,7 +537,7 @@ tx_py_as_attr(tx_py_context *ctx, const char *key, PyObject *x)
         return tx_py_fail(ctx, TX_E_ATTR_VALUE, key, tx_py_type_name(ctx->c, x));
     if (r < 0)
         return NULL;
-    n = tx_py_strong(ctx->c, n);
+    n = tx_typed(ctx->c, n);
     return n ? n : tx_py_raise(ctx);
 }
 

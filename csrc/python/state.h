@@ -173,7 +173,6 @@ const tx_node *tx_py_as_attr(tx_py_context *ctx, const char *key, PyObject *x); 
 bool tx_py_as_attrs(tx_py_context *ctx, PyObject *dict, const tx_attr **out, uint32_t *n);
 PyObject *tx_py_from_attr(tx_py_context *ctx, const tx_node *n);
 PyObject *tx_py_int_or_expr(tx_py_context *ctx, const tx_node *n);      /* int for a constant, NULL node: 0 */
-const tx_node *tx_py_strong(tx_ctx *c, const tx_node *n);
 const tx_node *tx_py_literal(tx_py_context *ctx, tx_dtype t, PyObject *value);
 bool tx_py_as_dtype(tx_py_context *ctx, PyObject *x, tx_dtype *out);    /* diagnostics at the current span */
 bool tx_py_dtype_text(tx_py_state *s, PyObject *x, tx_dtype *out, PyObject **text); /* false: unknown; *text what was asked */
@@ -190,6 +189,10 @@ const tx_node *tx_py_load_scalar(tx_py_buffer *b);  /* element of a one-element 
 const tx_node *tx_py_load_region(tx_py_region *r);  /* vector load of a region whose last dimension has constant length */
 tx_py_builder *tx_py_current(tx_py_state *s);       /* borrowed; NULL without an exception: none active */
 bool tx_py_store(tx_py_builder *b, tx_buffer *buf, PyObject *indices, PyObject *value);
+bool tx_py_builder_open(tx_py_builder *b);          /* false: finished, raised */
+PyObject *tx_py_open_block(tx_py_builder *b, const tx_node *head, bool flat); /* None; head NULL: raises */
+PyObject *tx_py_device_entry(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *tx_py_scope_id(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 /* Index of a subscript: the nodes of all dimensions when it names one element or a vector of them. Negative: raised;
  * 0: a region, in start/extent/kept; 1: elements, in start. step_loads: an explicit slice step makes a ramp. */
 int tx_py_subscript(tx_py_context *ctx, tx_buffer *buf, PyObject *indices, bool store, const tx_node ***start,

@@ -1,0 +1,428 @@
+/* Function and Module: finished, immutable IR. A Function lives in the context that it was built in, which is frozen; a
+ * Module imports its functions into a context of its own. SPDX-License-Identifier: Apache-2.0 */
+#include "python/state.h"
+
+#define FUNC(self) (((tx_py_function *)(self))->f)
+#define MOD(self) (((tx_py_module *)(self))->m)
+#define CTX(self) (((tx_py_object *)(self))->ctx)
+
+PyObject *
+tx_py_new_function(tx_py_context *ctx, tx_func *f)
+{
+    tx_py_function *self = (tx_py_function *)PyType_GenericAlloc(ctx->state->Function, 0);
+
+    if (!self)
+        return NULL;
+    self->ctx = TX_PY_HOLD(ctx);
+    self->f = f;
+    return (PyObject *)self;
+}
+
+PyObject *
+tx_py_new_module(tx_py_context *ctx, tx_module *m)
+{
+    tx_py_module *self = (tx_py_module *)PyType_GenericAlloc(ctx->state->Module, 0);
+
+    if (!self)
+        return NULL;
+    self->ctx = TX_PY_HOLD(ctx);
+    self->m = m;
+    return (PyObject *)self;
+}
+
+static void
+pyfn_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    TX_PY_DROP(CTX(self));
+    PyObject_Free(self);
+    TX_PY_DROP(type);
+}
+
+static PyObject *
+pyfn_get_ctx(PyObject *self, void *Py_UNUSED(closure))
+{
+    return (PyObject *)TX_PY_HOLD(CTX(self));
+}
+
+/* ---- attributes of functions and modules ----------------------------------------------------------------------------------- */
+
+static PyObject *
+attrs_dict(tx_py_context *ctx, const tx_attr *attrs, uint32_t n)
+{
+    PyObject *dict = PyDict_New();
+
+    for (uint32_t i = 0; dict && i < n; i++) {
+        PyObject *key = tx_py_str(attrs[i].key), *value = key ? tx_py_from_attr(ctx, attrs[i].value) : NULL;
+        if (!value || PyDict_SetItem(dict, key, value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+static PyObject *
+pyfn_get_attrs(PyObject *self, void *Py_UNUSED(closure))
+{
+    const tx_func *f = FUNC(self);
+    PyObject *dict = attrs_dict(CTX(self), f->attrs, f->nattrs);
+
+    if (dict && f->symbol && !PyDict_GetItemString(dict, "global_symbol")) {
+        PyObject *symbol = tx_py_str(f->symbol);
+        if (!symbol || PyDict_SetItemString(dict, "global_symbol", symbol) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(symbol);
+    }
+    return dict;
+}
+
+/* A copy of the function's head without one attribute, with room for one more. */
+static tx_func *
+copy_without(tx_py_context *ctx, const tx_func *f, const tx_str *key, tx_attr **attrs)
+{
+    tx_func *g = tx_new(ctx->c, tx_func, 1);
+
+    *attrs = g ? tx_new(ctx->c, tx_attr, f->nattrs + 1) : NULL;
+    if (!*attrs)
+        return tx_py_raise(ctx);
+    *g = *f;
+    g->attrs = *attrs;
+    g->nattrs = 0;
+    for (uint32_t i = 0; i < f->nattrs; i++)
+        if (f->attrs[i].key != key)
+            (*attrs)[g->nattrs++] = f->attrs[i];
+    return g;
+}
+
+static PyObject *
+pyfn_with_attr(PyObject *self, PyObject *args)
+{
+    tx_py_context *ctx = CTX(self);
+    PyObject *name, *value;
+    tx_attr *attrs;
+
+    if (!PyArg_ParseTuple(args, "UO:with_attr", &name, &value))
+        return NULL;
+    const tx_str *key = tx_py_intern(ctx, name);
+    tx_func *g = key ? copy_without(ctx, FUNC(self), key, &attrs) : NULL;
+    if (!g)
+        return NULL;
+    if (strcmp(key->text, "global_symbol") == 0) {
+        if (value != Py_None && !(g->symbol = tx_py_intern(ctx, value)))
+            return NULL;
+        g->symbol = value == Py_None ? NULL : g->symbol;
+        return tx_py_new_function(ctx, g);
+    }
+    attrs[g->nattrs].key = key;
+    if (!(attrs[g->nattrs++].value = tx_py_as_attr(ctx, key->text, value)))
+        return NULL;
+    return tx_py_new_function(ctx, g);
+}
+
+static PyObject *
+pyfn_without_attr(PyObject *self, PyObject *name)
+{
+    tx_py_context *ctx = CTX(self);
+    const tx_str *key = tx_py_intern(ctx, name);
+    tx_attr *attrs;
+    tx_func *g = key ? copy_without(ctx, FUNC(self), key, &attrs) : NULL;
+
+    if (!g)
+        return NULL;
+    if (strcmp(key->text, "global_symbol") == 0)
+        g->symbol = NULL;
+    return tx_py_new_function(ctx, g);
+}
+
+static PyObject *
+pyfn_get_name(PyObject *self, void *Py_UNUSED(closure))
+{
+    return tx_py_str(FUNC(self)->name);
+}
+
+static PyObject *
+pyfn_get_symbol(PyObject *self, void *Py_UNUSED(closure))
+{
+    return tx_py_str(FUNC(self)->symbol);
+}
+
+static PyObject *
+pyfn_get_dialect(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyUnicode_FromString(FUNC(self)->dialect == TX_G2 ? "g2" : "g1");
+}
+
+static PyObject *
+pyfn_get_flags(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLong(FUNC(self)->flags);
+}
+
+static PyObject *
+pyfn_get_ret_type(PyObject *self, void *Py_UNUSED(closure))
+{
+    tx_dtype t = FUNC(self)->ret;
+
+    return tx_class(t) == TX_CLS_V ? Py_NewRef(Py_None) : tx_py_dtype_str(CTX(self)->state, t);
+}
+
+static PyObject *
+pyfn_get_params(PyObject *self, void *Py_UNUSED(closure))
+{
+    const tx_func *f = FUNC(self);
+    PyObject *list = PyList_New((Py_ssize_t)f->nparams);
+
+    for (uint32_t i = 0; list && i < f->nparams; i++) {
+        const tx_param *p = &f->params[i];
+        PyObject *x = p->buffer ? tx_py_new_buffer(CTX(self), p->buffer) : tx_py_new_expr(CTX(self), p->var->node);
+        PyObject *pair = x ? Py_BuildValue("(sN)", p->name->text, x) : NULL;
+        if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* ---- printing ---------------------------------------------------------------------------------------------------------------- */
+
+/* Options of script() from its keywords; *name keeps the text alive. */
+static bool
+print_options(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, tx_print_options *o)
+{
+    static const tx_py_sig sig = {
+        "script", 0, 0, {"name", "dialect", "indent_spaces", "print_line_numbers", "syntax_sugar", "header", NULL}};
+    PyObject *a[20];
+    const char *dialect;
+    long indent = 4;
+
+    *o = (tx_print_options){.dialect = -1};
+    if (!tx_py_parse(&sig, args, nargs, kwnames, a))
+        return false;
+    if (TX_PY_GIVEN(a[0]) && !(o->name = PyUnicode_AsUTF8AndSize(a[0], NULL)))
+        return false;
+    if (TX_PY_GIVEN(a[1])) {
+        if (!(dialect = PyUnicode_AsUTF8AndSize(a[1], NULL)))
+            return false;
+        if (strcmp(dialect, "g1") != 0 && strcmp(dialect, "g2") != 0) {
+            PyErr_Format(PyExc_ValueError, "dialect is \"g1\" or \"g2\", not '%s'", dialect);
+            return false;
+        }
+        o->dialect = dialect[1] == '2' ? TX_G2 : TX_G1;
+    }
+    if (TX_PY_GIVEN(a[2]) && !tx_py_as_long(a[2], 1, 64, "indent_spaces", &indent))
+        return false;
+    o->indent = (int)indent;
+    return tx_py_as_bool(a[3], false, &o->line_numbers) && tx_py_as_bool(a[4], true, &o->syntax_sugar) &&
+           tx_py_as_bool(a[5], true, &o->header);
+}
+
+static PyObject *
+pyfn_script(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    tx_print_options o;
+    tx_sb sb = {0};
+
+    if (!print_options(args, nargs, kwnames, &o))
+        return NULL;
+    if (!tx_print_func(FUNC(self), &o, &sb))
+        sb.failed = true;
+    return tx_py_take_sb(&sb);
+}
+
+static PyObject *
+pyfn_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<tirx.PrimFunc %s>", FUNC(self)->name->text);
+}
+
+static PyObject *
+pyfn_structural_hash(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromUnsignedLongLong(tx_hash_func(FUNC(self)));
+}
+
+static PyMethodDef pyfn_methods[] = {
+    {"script", TX_PY_FAST(pyfn_script), METH_FASTCALL | METH_KEYWORDS, "source text that parses back to this function"},
+    {"with_attr", pyfn_with_attr, METH_VARARGS, "a copy with an attribute"},
+    {"without_attr", pyfn_without_attr, METH_O, "a copy without an attribute"},
+    {"structural_hash", pyfn_structural_hash, METH_NOARGS, "equal for structurally equal functions"},
+    {0},
+};
+
+static PyGetSetDef pyfn_getset[] = {
+    {"ctx", pyfn_get_ctx, NULL, "its Context", NULL},
+    {"__name__", pyfn_get_name, NULL, "the Python name", NULL},
+    {"symbol", pyfn_get_symbol, NULL, "global symbol, or None when private", NULL},
+    {"dialect", pyfn_get_dialect, NULL, "\"g1\" or \"g2\"", NULL},
+    {"flags", pyfn_get_flags, NULL, "enum tx_func_flag", NULL},
+    {"params", pyfn_get_params, NULL, "[(name, Expr or Buffer)] in call order", NULL},
+    {"attrs", pyfn_get_attrs, NULL, "attributes as Python values", NULL},
+    {"ret_type", pyfn_get_ret_type, NULL, "dtype of the result, or None", NULL},
+    {0},
+};
+
+static PyType_Slot pyfn_slots[] = {
+    {Py_tp_dealloc, pyfn_dealloc}, {Py_tp_repr, pyfn_repr},
+    {Py_tp_methods, pyfn_methods}, {Py_tp_getset, pyfn_getset},
+    {Py_tp_doc, "An immutable kernel or host function. == is identity; tirx.structural_equal compares."},
+    {0, NULL},
+};
+
+static PyType_Spec pyfn_spec = {"tirx._core.Function", sizeof(tx_py_function), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, pyfn_slots};
+
+/* ---- modules ------------------------------------------------------------------------------------------------------------------ */
+
+static tx_module *
+import_dict(tx_py_context *ctx, PyObject *items)
+{
+    Py_ssize_t n = PyList_Size(items);
+    tx_module *m = tx_new_module(ctx->c, (uint32_t)n);
+
+    if (!m)
+        return tx_py_raise(ctx);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *pair = PyList_GetItem(items, i), *f = PyTuple_GetItem(pair, 1);
+        if (!TX_PY_IS(ctx->state, f, Function)) {
+            PyErr_Format(PyExc_TypeError, "a module holds functions, got %s", tx_py_type_name(ctx->c, f));
+            return NULL;
+        }
+        if (!(m->names[i] = tx_py_intern(ctx, PyTuple_GetItem(pair, 0))))
+            return NULL;
+        if (!(m->funcs[i] = tx_import_func(ctx->c, FUNC(f))))
+            return tx_py_raise(ctx);
+    }
+    return m;
+}
+
+static PyObject *
+pymod_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"functions", NULL};
+    tx_py_state *s = PyType_GetModuleState(type);
+    PyObject *dict, *items, *self = NULL;
+
+    if (!s || !PyArg_ParseTupleAndKeywords(args, kwargs, "O!:Module", (char **)names, &PyDict_Type, &dict))
+        return NULL;
+    tx_py_context *ctx = tx_py_new_context(s);
+    items = ctx ? PyDict_Items(dict) : NULL;
+    tx_module *m = items ? import_dict(ctx, items) : NULL;
+    if (m) {
+        ctx->frozen = true;
+        self = tx_py_new_module(ctx, m);
+    }
+    Py_XDECREF(items);
+    TX_PY_DROP(ctx);
+    return self;
+}
+
+static PyObject *
+pymod_subscript(PyObject *self, PyObject *key)
+{
+    const tx_module *m = MOD(self);
+
+    for (uint32_t i = 0; PyUnicode_Check(key) && i < m->nfuncs; i++)
+        if (PyUnicode_CompareWithASCIIString(key, m->names[i]->text) == 0)
+            return tx_py_new_function(CTX(self), m->funcs[i]);
+    PyErr_SetObject(PyExc_KeyError, key);
+    return NULL;
+}
+
+static Py_ssize_t
+pymod_length(PyObject *self)
+{
+    return (Py_ssize_t)MOD(self)->nfuncs;
+}
+
+static PyObject *
+pymod_get_names(PyObject *self, void *Py_UNUSED(closure))
+{
+    const tx_module *m = MOD(self);
+    PyObject *list = PyList_New((Py_ssize_t)m->nfuncs);
+
+    for (uint32_t i = 0; list && i < m->nfuncs; i++) {
+        PyObject *name = tx_py_str(m->names[i]);
+        if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *
+pymod_get_attrs(PyObject *self, void *Py_UNUSED(closure))
+{
+    return attrs_dict(CTX(self), MOD(self)->attrs, MOD(self)->nattrs);
+}
+
+static PyObject *
+pymod_script(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    tx_print_options o;
+    tx_sb sb = {0};
+
+    if (!print_options(args, nargs, kwnames, &o))
+        return NULL;
+    if (!tx_print_module(MOD(self), &o, &sb))
+        sb.failed = true;
+    return tx_py_take_sb(&sb);
+}
+
+static PyMethodDef pymod_methods[] = {
+    {"script", TX_PY_FAST(pymod_script), METH_FASTCALL | METH_KEYWORDS, "source text that parses back to this module"},
+    {0},
+};
+
+static PyGetSetDef pymod_getset[] = {
+    {"ctx", pyfn_get_ctx, NULL, "its Context", NULL},
+    {"names", pymod_get_names, NULL, "names of the functions, in order", NULL},
+    {"attrs", pymod_get_attrs, NULL, "attributes as Python values", NULL},
+    {0},
+};
+
+static PyType_Slot pymod_slots[] = {
+    {Py_tp_new, pymod_new},
+    {Py_tp_dealloc, pyfn_dealloc},
+    {Py_tp_methods, pymod_methods},
+    {Py_tp_getset, pymod_getset},
+    {Py_mp_subscript, pymod_subscript},
+    {Py_mp_length, pymod_length},
+    {Py_tp_doc, "An immutable module: functions by name, imported into a context of its own."},
+    {0, NULL},
+};
+
+static PyType_Spec pymod_spec = {"tirx._core.Module", sizeof(tx_py_module), 0, Py_TPFLAGS_DEFAULT, pymod_slots};
+
+/* ---- comparing ------------------------------------------------------------------------------------------------------------------ */
+
+static PyObject *
+pyfn_structural_equal(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    tx_py_state *s = tx_py_state_of(module);
+
+    for (Py_ssize_t i = 0; i < 2; i++) {
+        if (nargs == 2 && (TX_PY_IS(s, args[i], Function) || TX_PY_IS(s, args[i], Module)))
+            continue;
+        PyErr_SetString(PyExc_TypeError, "structural_equal() takes two functions or two modules");
+        return NULL;
+    }
+    if (Py_TYPE(args[0]) != Py_TYPE(args[1]))
+        Py_RETURN_FALSE;
+    return PyBool_FromLong(TX_PY_IS(s, args[0], Function) ? tx_equal_funcs(FUNC(args[0]), FUNC(args[1]))
+                                                          : tx_equal_modules(MOD(args[0]), MOD(args[1])));
+}
+
+static PyMethodDef pyfn_module_methods[] = {
+    {"structural_equal", TX_PY_FAST(pyfn_structural_equal), METH_FASTCALL, "equal but for names and places"},
+    {0},
+};
+
+int
+tx_py_init_function(PyObject *module)
+{
+    tx_py_state *s = tx_py_state_of(module);
+
+    if (!(s->Function = tx_py_add_type(module, &pyfn_spec)) || !(s->Module = tx_py_add_type(module, &pymod_spec)))
+        return -1;
+    return PyModule_AddFunctions(module, pyfn_module_methods);
+}
