@@ -29,6 +29,7 @@ def alloc_count() -> int: ...
 class Context:
     """One compilation's arena, sources and diagnostics. Single-threaded; kept alive by every object made from it."""
     span: int  # current span id; 0 unknown
+    frozen: bool
     def __init__(self) -> None: ...
     def add_file(self, name: str, text: str, first_line: int = 1) -> int: ...
     def set_place(self, file: int, function: str, col_offset: int = 0, line_offset: int = 0) -> None: ...
@@ -48,7 +49,8 @@ class Context:
 
 # ---- expressions --------------------------------------------------------------------------------------------------
 class Expr:
-    """An IR expression. Operators follow language.md 6 (promotion, folding). bool() raises the error of 12.3."""
+    """An IR expression. Operators follow language.md 6 (promotion, folding). bool() raises the error of 12.3, unless it is a
+    constant; int(), float() and index() of constants are the Python number. Hashed by identity; one object a variable."""
     ctx: Context
     dtype: str
     op: str              # row name in ops.def: "VAR", "ADD", ...
@@ -57,6 +59,7 @@ class Expr:
     value: Any           # INT, FLOAT: the Python number; STR: str; else None
     name: str | None     # VAR
     buffer: "Buffer | None"  # LOAD, BUFFER_DATA
+    weak: bool           # a plain number that takes the other operand's dtype
     elem: str | None     # handles: dtype of the pointee
     def scope(self) -> str: ...  # handles: memory space of the pointee
     def astype(self, dtype: DTypeLike) -> Expr: ...
@@ -108,14 +111,20 @@ class Buffer:
     def ptr_to(self, indices: Any) -> Expr: ...
     def load(self, *indices: ExprLike) -> Expr: ...
     def __getitem__(self, indices: Any) -> Any: ...
-        # Expr for full int indices; a slice in the last dimension with constant length gives a vector load (ramp); fewer indices
-        # or other slices give a Region
-    def __setitem__(self, indices: Any, value: ExprLike) -> None: ...  # emits a store into the current builder
+        # Expr for full int indices, and for a last slice with an explicit step of 1 (a ramp load of constant length); fewer
+        # indices or other slices give a Region
+    def __setitem__(self, indices: Any, value: ExprLike) -> None: ...
+        # emits a store into the current builder; a last slice of constant length stores a vector
 
 class Region:
+    """Part of a buffer. As an operand (arithmetic, as_expr, store) one row of it is the vector of its elements; indices count
+    from its start and go to the dimensions that were not indexed by an integer, so that A[i][j] is A[i, j]."""
+    ctx: Context
+    dtype: str
     buffer: Buffer
     start: tuple
     extent: tuple
+    def __getitem__(self, indices: Any) -> Any: ...
 
 def buffer(ctx: Context, name: str, shape: Any, dtype: DTypeLike = "float32", scope: str = "global", *, data: Expr | None = None,
            strides: Any = None, elem_offset: ExprLike | None = None, byte_offset: ExprLike | None = None, align: int = 0,
@@ -131,6 +140,8 @@ class Builder:
     depth: int
     in_loop: bool
     dialect: str  # "g1" or "g2"
+    name: str
+    flags: int
     def __init__(self, ctx: Context, name: str, dialect: str) -> None: ...
     def activate(self) -> None: ...          # becomes current(); nests
     def deactivate(self) -> None: ...
@@ -138,6 +149,7 @@ class Builder:
     def add_symbol(self, x: Expr) -> None: ...
     def set_attr(self, key: str, value: Any) -> None: ...   # func_attr
     def set_flags(self, flags: int) -> None: ...
+    def set_name(self, name: str) -> None: ...              # the function's Python name
     def set_symbol(self, name: str | None) -> None: ...     # global_symbol
     def set_ret(self, dtype: DTypeLike) -> None: ...
     def match(self, param: Expr, buf: Buffer) -> None: ...  # binds a handle parameter; the parameter becomes the buffer

@@ -51,24 +51,48 @@ char_column(const char *text, size_t len, bool known, uint32_t col)
     return n;
 }
 
-/* (filename, lineno, offset, text, end_lineno, end_offset), the tuple that SyntaxError takes. */
-static PyObject *
-diag_place(const tx_ctx *c, const tx_diag *d)
+/* Sets an attribute and drops the value; false on failure (a NULL value included). */
+static bool
+set_attribute(PyObject *x, PyObject *name, PyObject *value)
+{
+    bool ok = value && PyObject_SetAttr(x, name, value) == 0;
+
+    Py_XDECREF(value);
+    return ok;
+}
+
+/* What a SyntaxError says of the place: lines and columns from 1, columns in characters. */
+static bool
+set_place(tx_py_state *s, PyObject *e, const tx_ctx *c, const tx_diag *d)
 {
     const tx_span_info *i = tx_span_at(c, d->span);
     const char *text = "", *end_text = "";
     size_t len = 0, end_len = 0;
 
+    if (!set_attribute(e, s->s_msg, PyUnicode_DecodeUTF8(d->text, (Py_ssize_t)strlen(d->text), "replace")))
+        return false;
     if (!i->file) /* nowhere */
-        return Py_BuildValue("(OOOOOO)", Py_None, Py_None, Py_None, Py_None, Py_None, Py_None);
+        return true;
     bool known = line_text(c, i->file, i->line, &text, &len);
     bool end_known = line_text(c, i->file, i->end_line, &end_text, &end_len);
     PyObject *line = known ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "replace") : Py_NewRef(Py_None);
-    if (!line)
-        return NULL;
-    return Py_BuildValue("(sllNll)", c->files.at[i->file].name->text, (long)i->line,
-                         char_column(text, len, known, i->col), line, (long)i->end_line,
-                         char_column(end_text, end_len, end_known, i->end_col));
+    return set_attribute(e, s->s_text, line) && set_attribute(e, s->s_filename, tx_py_str(c->files.at[i->file].name)) &&
+           set_attribute(e, s->s_lineno, PyLong_FromUnsignedLong(i->line)) &&
+           set_attribute(e, s->s_offset, PyLong_FromLong(char_column(text, len, known, i->col))) &&
+           set_attribute(e, s->s_end_lineno, PyLong_FromUnsignedLong(i->end_line)) &&
+           set_attribute(e, s->s_end_offset, PyLong_FromLong(char_column(end_text, end_len, end_known, i->end_col)));
+}
+
+/* A note shows the help also where Python prints an uncaught SyntaxError in its own way. */
+static bool
+add_help(tx_py_state *s, PyObject *e, const char *help)
+{
+    PyObject *note = PyUnicode_FromFormat("help: %s", help);
+    PyObject *r = note ? PyObject_CallMethodObjArgs(e, s->s_add_note, note, NULL) : NULL;
+
+    Py_XDECREF(note);
+    Py_XDECREF(r);
+    return r != NULL;
 }
 
 /* The exception object for the errors of a context: class and place of the first, texts of all. */
@@ -76,7 +100,7 @@ static PyObject *
 make_exception(tx_py_state *s, const tx_ctx *c, const tx_diag *first)
 {
     tx_sb sb = {0};
-    PyObject *text, *place, *msg, *e = NULL, *cls = diag_class(s, first->cls);
+    PyObject *text, *e;
 
     for (uint32_t i = 0; i < c->diags.n; i++) {
         if (c->diags.at[i].cls == TX_DC_WARNING)
@@ -88,25 +112,10 @@ make_exception(tx_py_state *s, const tx_ctx *c, const tx_diag *first)
     while (sb.n && sb.text[sb.n - 1] == '\n')
         sb.n--;
     text = tx_py_take_sb(&sb);
-    if (!text)
-        return NULL;
-    if (first->cls == TX_DC_COMPILE || first->cls == TX_DC_INTERNAL)
-        return e = PyObject_CallFunctionObjArgs(cls, text, NULL), Py_DECREF(text), e;
-    place = diag_place(c, first);
-    msg = PyUnicode_DecodeUTF8(first->text, (Py_ssize_t)strlen(first->text), "replace");
-    if (place && msg)
-        e = PyObject_CallFunctionObjArgs(cls, text, place, msg, NULL);
-    if (e && first->help) {
-        PyObject *note = PyUnicode_FromFormat("help: %s", first->help);
-        PyObject *r = note ? PyObject_CallMethodObjArgs(e, s->s_add_note, note, NULL) : NULL;
-        if (!r)
-            Py_CLEAR(e);
-        Py_XDECREF(r);
-        Py_XDECREF(note);
-    }
-    Py_DECREF(text);
-    Py_XDECREF(place);
-    Py_XDECREF(msg);
+    e = text ? PyObject_CallFunctionObjArgs(diag_class(s, first->cls), text, NULL) : NULL;
+    Py_XDECREF(text);
+    if (e && (!set_place(s, e, c, first) || (first->help && !add_help(s, e, first->help))))
+        Py_CLEAR(e);
     return e;
 }
 
