@@ -122,14 +122,14 @@ typedef struct value_key {
 } value_key;
 
 static value_key
-key_of(const tx_node *n)
+key_of(const tx_node *n, const tx_node *const *args)
 {
-    value_key k = {n, n->arg, n->nargs, n->u.bits};
+    value_key k = {n, args, n->nargs, n->u.bits};
 
-    if (n->op == TX_OP_ADDRESS_OF && n->nargs == 1 && n->arg[0]->op == TX_OP_LOAD) {
-        k.args = n->arg[0]->arg;
-        k.nargs = n->arg[0]->nargs;
-        k.payload = n->arg[0]->u.bits;
+    if (n->op == TX_OP_ADDRESS_OF && n->nargs == 1 && args[0]->op == TX_OP_LOAD) {
+        k.args = args[0]->arg;
+        k.nargs = args[0]->nargs;
+        k.payload = args[0]->u.bits;
     }
     return k;
 }
@@ -159,17 +159,11 @@ key_equal(const value_key *a, const value_key *b)
     return true;
 }
 
-static bool
-same_children(const tx_node *a, const tx_node *b)
-{
-    return a->nargs == 0 || memcmp(a->arg, b->arg, a->nargs * sizeof *a->arg) == 0;
-}
-
 /* ---- the maker ------------------------------------------------------------------------------------------------- */
 
 /* The element type and memory space that a pointer made by op points to. */
 static void
-set_pointee(tx_node *n)
+set_pointee(tx_node *n, const tx_node *const *args)
 {
     const tx_node *from = NULL;
 
@@ -183,17 +177,17 @@ set_pointee(tx_node *n)
         n->scope = n->u.buf->scope;
         return;
     case TX_OP_ADDRESS_OF:
-        if (n->arg[0]->op == TX_OP_LOAD) {
-            n->elem = n->arg[0]->u.buf->dtype;
-            n->scope = n->arg[0]->u.buf->scope;
+        if (args[0]->op == TX_OP_LOAD) {
+            n->elem = args[0]->u.buf->dtype;
+            n->scope = args[0]->u.buf->scope;
         }
         return;
     case TX_OP_SELECT:
     case TX_OP_IF_THEN_ELSE:
-    case TX_OP_LET: from = n->arg[1]; break;
+    case TX_OP_LET: from = args[1]; break;
     case TX_OP_CAST:
     case TX_OP_REINTERPRET:
-    case TX_OP_PTR_OFFSET: from = n->arg[0]; break;
+    case TX_OP_PTR_OFFSET: from = args[0]; break;
     default: return;
     }
     if (!n->elem)
@@ -203,13 +197,13 @@ set_pointee(tx_node *n)
 
 /* IMPURE and the depth follow from the children. An address reads none of its element. */
 static void
-set_summary(tx_node *n)
+set_summary(tx_node *n, const tx_node *const *args)
 {
-    bool stmt = tx_is_stmt(n), impure = tx_has(n->op, TX_PROP_READS | TX_PROP_EFFECT);
+    bool impure = tx_has(n->op, TX_PROP_READS | TX_PROP_EFFECT | TX_PROP_STMT);
     uint32_t depth = 0;
 
     for (uint32_t i = 0; i < n->nargs; i++) {
-        const tx_node *a = n->arg[i];
+        const tx_node *a = args[i];
 
         if (!a)
             continue;
@@ -217,67 +211,84 @@ set_summary(tx_node *n)
             depth = a->depth;
         if (n->op == TX_OP_ADDRESS_OF && a->op == TX_OP_LOAD)
             for (uint32_t k = 0; k < a->nargs; k++)
-                impure |= a->arg[k]->flags & TX_NF_IMPURE;
+                impure |= (a->arg[k]->flags & TX_NF_IMPURE) != 0;
         else
             impure |= (a->flags & TX_NF_IMPURE) != 0;
     }
     n->depth = depth + (n->op != TX_OP_SEQ);
-    n->flags = (uint8_t)((n->flags & ~TX_NF_IMPURE) | (impure || stmt ? TX_NF_IMPURE : 0));
+    n->flags = (uint8_t)((n->flags & ~TX_NF_IMPURE) | (impure ? TX_NF_IMPURE : 0));
 }
 
-/* Everything of `head` but its children, value number and summary; args in their place. On a hit in the table the arena
- * gets the room back. */
-const tx_node *
-tx_make_node(tx_ctx *c, const tx_node *head, const tx_node *const *args)
+/* The slot of that value, or the free one where it belongs. */
+static struct vn_slot *
+vntab_find(const struct tx_vntab *t, const value_key *key, uint32_t hash)
 {
-    size_t nbytes = sizeof(tx_node) + head->nargs * sizeof *args;
-    struct vn_slot *slot;
-    tx_mark mark;
-    tx_node *n;
-    value_key key;
-    uint32_t hash, at;
+    for (uint32_t at = hash & (t->cap - 1);; at = (at + 1) & (t->cap - 1)) {
+        struct vn_slot *slot = &t->slot[at];
+        value_key other;
 
-    if (c->nnodes >= TX_MAX_NODES)
-        return tx_fail(c, head->span, TX_E_TOO_MANY_NODES, TX_MAX_NODES);
-    if (!vntab_ready(c))
-        return NULL;
-    mark = tx_arena_mark(&c->arena); /* nothing but n itself is made from here on */
-    if (!(n = tx_ctx_alloc(c, 1, nbytes, _Alignof(tx_node))))
+        if (!slot->node)
+            return slot;
+        if (slot->hash != hash)
+            continue;
+        other = key_of(slot->node, slot->node->arg);
+        if (key_equal(key, &other))
+            return slot;
+    }
+}
+
+static bool
+is_same_node(const tx_node *a, const tx_node *head, const tx_node *const *args)
+{
+    return a->span == head->span && a->flags == head->flags &&
+           (a->nargs == 0 || memcmp(a->arg, args, a->nargs * sizeof *args) == 0);
+}
+
+static const tx_node *
+keep_node(tx_ctx *c, const tx_node *head, const tx_node *const *args, uint32_t vn)
+{
+    tx_node *n = tx_ctx_alloc(c, 1, sizeof *n + head->nargs * sizeof *args, _Alignof(tx_node));
+
+    if (!n)
         return NULL;
     memcpy(n, head, sizeof *n);
     if (head->nargs)
         memcpy(n->arg, args, head->nargs * sizeof *args);
-    set_summary(n);
-    if (n->depth > TX_MAX_DEPTH)
-        return tx_fail(c, head->span, TX_E_TOO_DEEP, TX_MAX_DEPTH);
-    if (tx_is_handle(n->dtype))
-        set_pointee(n);
-    if (n->flags & TX_NF_IMPURE) {
-        n->vn = c->next_vn++;
-        c->nnodes++;
-        return n;
-    }
-    key = key_of(n);
-    hash = key_hash(&key);
-    for (at = hash & (c->vns->cap - 1);; at = (at + 1) & (c->vns->cap - 1)) {
-        value_key other;
-
-        slot = &c->vns->slot[at];
-        if (!slot->node)
-            break;
-        if (slot->hash != hash)
-            continue;
-        other = key_of(slot->node);
-        if (key_equal(&key, &other))
-            break;
-    }
-    if (slot->node && slot->node->span == n->span && slot->node->flags == n->flags && same_children(slot->node, n)) {
-        tx_arena_release(&c->arena, mark);
-        return slot->node;
-    }
-    n->vn = slot->node ? slot->node->vn : c->next_vn++;
-    c->vns->n += slot->node == NULL;
+    n->vn = vn;
     c->nnodes++;
+    return n;
+}
+
+/* Everything of `like` but its children, value number and summary; args in their place. */
+const tx_node *
+tx_make_node(tx_ctx *c, const tx_node *like, const tx_node *const *args)
+{
+    struct vn_slot *slot;
+    tx_node head;
+    value_key key;
+    const tx_node *n;
+    uint32_t hash;
+
+    memcpy(&head, like, sizeof head);
+    set_summary(&head, args);
+    if (head.depth > TX_MAX_DEPTH)
+        return tx_fail(c, head.span, TX_E_TOO_DEEP, TX_MAX_DEPTH);
+    if (c->nnodes >= TX_MAX_NODES)
+        return tx_fail(c, head.span, TX_E_TOO_MANY_NODES, TX_MAX_NODES);
+    if (tx_is_handle(head.dtype))
+        set_pointee(&head, args);
+    if (head.flags & TX_NF_IMPURE)
+        return keep_node(c, &head, args, c->next_vn++);
+    if (!vntab_ready(c))
+        return NULL;
+    key = key_of(&head, args);
+    hash = key_hash(&key);
+    slot = vntab_find(c->vns, &key, hash);
+    if (slot->node && is_same_node(slot->node, &head, args))
+        return slot->node;
+    if (!(n = keep_node(c, &head, args, slot->node ? slot->node->vn : c->next_vn++)))
+        return NULL;
+    c->vns->n += slot->node == NULL;
     *slot = (struct vn_slot){hash, n};
     return n;
 }
@@ -293,15 +304,42 @@ child_missing(unsigned op, const tx_node *const *args, uint32_t nargs)
     return false;
 }
 
+/* Operands that are kept are not weak: the rare ones that are become what they are alone. */
+static const tx_node *
+make_from_weak(tx_ctx *c, const tx_node *head, const tx_node *const *args)
+{
+    tx_mark mark = tx_arena_mark(&c->scratch);
+    const tx_node **typed = tx_scratch(c, const tx_node *, head->nargs), *n = NULL;
+    bool good = typed != NULL;
+
+    for (uint32_t i = 0; good && i < head->nargs; i++) {
+        typed[i] = tx_typed(c, args[i]);
+        good = typed[i] || !args[i];
+    }
+    if (good)
+        n = tx_make_node(c, head, typed);
+    tx_arena_release(&c->scratch, mark);
+    return n;
+}
+
+static const tx_node *
+make_checked(tx_ctx *c, const tx_node *head, const tx_node *const *args)
+{
+    if (child_missing(head->op, args, head->nargs))
+        return NULL;
+    for (uint32_t i = 0; i < head->nargs; i++)
+        if (args[i] && args[i]->flags & TX_NF_WEAK)
+            return make_from_weak(c, head, args);
+    return tx_make_node(c, head, args);
+}
+
 const tx_node *
 tx_make_at(tx_ctx *c, tx_span span, unsigned op, tx_dtype dtype, tx_payload u, const tx_node *const *args,
            uint32_t nargs)
 {
     tx_node head = {.op = (uint16_t)op, .dtype = dtype, .span = span, .nargs = nargs, .u = u};
 
-    if (child_missing(op, args, nargs))
-        return NULL;
-    return tx_make_node(c, &head, args);
+    return make_checked(c, &head, args);
 }
 
 const tx_node *
@@ -322,9 +360,7 @@ tx_make_pointer(tx_ctx *c, unsigned op, tx_dtype elem, tx_scope scope, tx_payloa
                     .nargs = nargs,
                     .u = u};
 
-    if (child_missing(op, args, nargs))
-        return NULL;
-    return tx_make_node(c, &head, args);
+    return make_checked(c, &head, args);
 }
 
 /* A copy that differs in place or flags only keeps its value number. */
