@@ -132,36 +132,36 @@ number_text(tx_sb *out, double v)
     tx_sb_free(&sb);
 }
 
+static const tx_node *
+int_literal_error(tx_ctx *c, tx_dtype t, bool negative, uint64_t magnitude)
+{
+    const tx_str *s = tx_intern_f(c, "%s%llu", negative && magnitude ? "-" : "", (unsigned long long)magnitude);
+
+    return s ? literal_error(c, t, negative, s->text) : NULL;
+}
+
 const tx_node *
 tx_literal_int(tx_ctx *c, tx_dtype t, bool negative, uint64_t magnitude)
 {
     tx_dtype s = tx_scalar_of(t);
-    const tx_node *r = NULL;
-    tx_sb text = {0};
     int64_t lo;
     uint64_t hi;
 
-    tx_sb_f(&text, "%s%llu", negative && magnitude ? "-" : "", (unsigned long long)magnitude);
-    if (text.failed)
-        r = tx_fail(c, c->span, TX_E_NO_MEMORY);
-    else if (tx_is_float(s)) {
+    if (tx_is_float(s)) {
         double v = tx_int_to_float(TX_F64, TX_U64, (int64_t)magnitude);
 
-        if (tx_float_fits(s, negative ? -v : v)) {
-            v = tx_int_to_float(s, TX_U64, (int64_t)magnitude);
-            r = tx_float(c, t, negative ? -v : v);
-        } else
-            r = literal_error(c, s, negative, text.text);
-    } else if (tx_is_bool(s))
-        r = tx_int(c, t, magnitude != 0);
-    else if (!tx_int_limits(s, &lo, &hi))
-        r = tx_fail(c, c->span, TX_E_BAD_OPERAND, tx_dtype_name(c, s), "a number");
-    else if (negative ? magnitude > 0 - (uint64_t)lo : magnitude > hi)
-        r = literal_error(c, s, negative, text.text);
-    else
-        r = tx_int(c, t, (int64_t)(negative ? 0 - magnitude : magnitude));
-    tx_sb_free(&text);
-    return r;
+        if (!tx_float_fits(s, negative ? -v : v))
+            return int_literal_error(c, s, negative, magnitude);
+        v = tx_int_to_float(s, TX_U64, (int64_t)magnitude);
+        return tx_float(c, t, negative ? -v : v);
+    }
+    if (tx_is_bool(s))
+        return tx_int(c, t, magnitude != 0);
+    if (!tx_int_limits(s, &lo, &hi))
+        return tx_fail(c, c->span, TX_E_BAD_OPERAND, tx_dtype_name(c, s), "a number");
+    if (negative ? magnitude > 0 - (uint64_t)lo : magnitude > hi)
+        return int_literal_error(c, s, negative, magnitude);
+    return tx_int(c, t, (int64_t)(negative ? 0 - magnitude : magnitude));
 }
 
 const tx_node *

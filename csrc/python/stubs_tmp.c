@@ -26,3 +26,6 @@ WEAK void tx_emu_free(tx_emu_program *p) { (void)p; }
 WEAK void tx_emu_disassemble(const tx_emu_program *p, tx_sb *out) { (void)p; (void)out; }
 WEAK void tx_emu_render(const tx_emu_program *p, const tx_emu_report *r, tx_sb *out) { (void)p; (void)r; (void)out; }
 WEAK tx_emu_status tx_emu_run(const tx_emu_program *p, const tx_emu_launch *l, const tx_emu_options *o, const tx_emu_host *h, tx_emu_report *r) { (void)p; (void)l; (void)o; (void)h; (void)r; return TX_EMU_NO_MEMORY; }
+WEAK bool tx_facts_range(tx_facts *f, const tx_var *v, const tx_node *lo, const tx_node *hi) { (void)f; (void)v; (void)lo; (void)hi; return true; }
+WEAK void tx_divisor_of(tx_facts *f, const tx_node *e, int64_t *multiple, int64_t *remainder) { (void)f; (void)e; *multiple = 1; *remainder = 0; }
+WEAK bool tx_prove_nonneg(tx_facts *f, const tx_node *e) { (void)f; (void)e; return false; }
