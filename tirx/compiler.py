@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tirx.compile and tirx.lower: from a function or a module to something that can be called, or read.
 
-The steps are the C core's (lower, CUDA text, NVRTC, launch plans); here they are put in a row, and what they made is kept
-for whoever asks: exe.source, exe.ptx, exe.cubin, exe.mod. (The file is not called compile.py, as tirx.compile is the
-function.)
+The steps are the C core's (lower, CUDA text, NVRTC, launch plans); here they are put in a row, and what they made is
+kept for whoever asks: exe.source, exe.ptx, exe.cubin, exe.mod. (The file is not called compile.py, as tirx.compile is
+the function.)
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class _Images:
 _images = _Images(256)
 
 
-def _nvrtc(lowered: Any, source: str, lines: bytes, target: Target, options: Mapping[str, bool], want_ptx: bool) -> bytes:
+def _nvrtc(
+    lowered: Any, source: str, lines: bytes, target: Target, options: Mapping[str, bool], want_ptx: bool
+) -> bytes:
     toolchain.need_nvrtc()
     known = _core.parse_target(str(target))
     needs = _core.cuda_needs(lowered)

@@ -22,7 +22,9 @@ def core_of(x: Any, what: str) -> Any:
     if callable(getattr(x, "specialize", None)):
         name = getattr(x, "__name__", "f")
         raise TypeError(f"{what}: '{name}' is a @T.jit function; call .specialize(...) first, then compile")
-    raise TypeError(f"{what}: expected a function made by @T.prim_func or @T.function, or an IRModule, got {type(x).__name__}")
+    raise TypeError(
+        f"{what}: expected a function made by @T.prim_func or @T.function, or an IRModule, got {type(x).__name__}"
+    )
 
 
 class IRModule:

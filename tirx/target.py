@@ -21,7 +21,7 @@ _EMULATOR = ("cpu", "llvm", "c", "emulator")
 
 
 class Target:
-    """A target: `kind` is "cuda" or "cpu"; `arch` is "sm_90a", or None where device 0 decides. Use it with `with`, too."""
+    """A target: `kind` is "cuda" or "cpu"; `arch` is "sm_90a", or None where device 0 decides. Works in `with`, too."""
 
     __slots__ = ("kind", "arch")
 

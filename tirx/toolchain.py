@@ -30,7 +30,8 @@ def _in_folder(folder: Path) -> Iterator[Path]:
         return
     found = [n for n in names if _LIBRARY.match(n)]
     # the highest version first; a name without a version is a link to one of the others
-    yield from (folder / n for n in sorted(found, key=lambda n: [int(x) for x in re.findall(r"\.(\d+)", n)], reverse=True))
+    found.sort(key=lambda n: [int(x) for x in re.findall(r"\.(\d+)", n)], reverse=True)
+    yield from (folder / n for n in found)
 
 
 def _roots() -> list[Path]:

@@ -55,23 +55,23 @@ typedef struct tx_dl_api { /* the capsule `__dlpack_c_exchange_api__` of a tenso
 
 /* ---- what all calls share -------------------------------------------------------------------------------------------- */
 
-#define TX_PY_CALL_NAMES(X)                                                                                            \
-    X(__dlpack__) X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__cuda_array_interface__) X(__cuda_stream__)     \
-    X(max_version) X(stream) X(check) X(schedule) X(numerics) X(cuda_stream) X(ptr) X(shape) X(strides) X(data)        \
-    X(typestr) X(kind) X(buffer) X(lines) X(agents) X(element) X(code) X(write)
+#define TX_PY_CALL_NAMES(X)                                                                                         \
+    X(__dlpack__)                                                                                                   \
+    X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__cuda_array_interface__) X(__cuda_stream__) X(max_version) \
+        X(stream) X(check) X(schedule) X(numerics) X(cuda_stream) X(ptr) X(shape) X(strides) X(data) X(typestr)     \
+            X(kind) X(buffer) X(lines) X(agents) X(element) X(code) X(write)
 
 enum { TX_PY_TYPE_CACHE = 8 };
 
 /* The module's `_runtime` object: one a module, held by all its executables. */
 typedef struct tx_py_rt {
-    PyObject_HEAD
-    PyObject *module;
+    PyObject_HEAD PyObject *module;
     tx_py_state *state; /* of the module */
     PyTypeObject *Executable, *DeviceMemory;
-    PyObject *packed;   /* dict: name -> Python function for packed calls */
+    PyObject *packed;      /* dict: name -> Python function for packed calls */
     PyObject *max_version; /* {"max_version": (1, 3)} */
     struct tx_py_type_entry {
-        PyObject *type; /* strong, so that the address cannot be reused */
+        PyObject *type;       /* strong, so that the address cannot be reused */
         const tx_dl_api *api; /* NULL: a NumPy array */
     } types[TX_PY_TYPE_CACHE];
     unsigned next_type;
@@ -123,16 +123,16 @@ bool tx_py_typestr(char order, char kind, int64_t itemsize, tx_dtype *out);
 bool tx_py_dl_capsule(tx_py_intake *in, PyObject *capsule, tx_arg *out); /* takes it over, unless it is refused */
 bool tx_py_dl_exchange(tx_py_intake *in, const tx_dl_api *api, PyObject *x, tx_arg *out);
 bool tx_py_dl_protocol(tx_py_intake *in, PyObject *x, tx_arg *out); /* x has __dlpack__ */
-const tx_dl_api *tx_py_dl_api_of(tx_py_rt *rt, PyObject *type); /* NULL: none (no exception) */
+const tx_dl_api *tx_py_dl_api_of(tx_py_rt *rt, PyObject *type);     /* NULL: none (no exception) */
 void tx_py_dl_give_back(tx_py_held *h);
 /* A capsule over memory that `owner` keeps alive. version 0: the form without version. */
 PyObject *tx_py_dl_export(PyObject *owner, void *data, int32_t device_type, int32_t device_id, tx_dtype t, int ndim,
                           const int64_t *shape, const int64_t *strides, bool readonly, bool versioned);
 
 /* npy.c: the only file that knows NumPy. Its table is loaded when the user has imported NumPy, or when an array is to be made. */
-bool tx_py_npy_ready(void);                 /* no import; false: nobody has imported NumPy yet, no exception */
-bool tx_py_npy_import(void);                /* imports NumPy; false: exception */
-bool tx_py_npy_is_array(PyObject *x);       /* needs the table */
+bool tx_py_npy_ready(void);           /* no import; false: nobody has imported NumPy yet, no exception */
+bool tx_py_npy_import(void);          /* imports NumPy; false: exception */
+bool tx_py_npy_is_array(PyObject *x); /* needs the table */
 bool tx_py_npy_array(tx_py_intake *in, PyObject *x, tx_arg *out);
 int tx_py_npy_scalar(PyObject *x, tx_arg *out); /* 1: done, 0: not a NumPy scalar, -1: exception */
 /* A fresh array of n values of dtype t (float32 for types that NumPy lacks). NULL: exception. */
@@ -156,22 +156,21 @@ typedef struct tx_py_run { /* one call */
     PyObject *const *objects; /* the Python arguments, in the order of the parameters */
     tx_arg *args;
     uint32_t nargs;
-    PyObject *reports;        /* list, with check="report" */
-    PyObject *error[3];       /* raised by a callback, kept until the run has ended */
-    int64_t next_poll;        /* when Ctrl-C is looked for again, in ns */
-    uint32_t repeat;          /* launches of each kernel: 1, but for measuring */
+    PyObject *reports;  /* list, with check="report" */
+    PyObject *error[3]; /* raised by a callback, kept until the run has ended */
+    int64_t next_poll;  /* when Ctrl-C is looked for again, in ns */
+    uint32_t repeat;    /* launches of each kernel: 1, but for measuring */
 } tx_py_run;
 
 /* What an executable runs: kernels for one back end, and a launch plan for each host function. */
 typedef struct tx_py_exe {
-    PyObject_HEAD
-    void *vectorcall;
-    tx_py_rt *rt;      /* strong */
+    PyObject_HEAD void *vectorcall;
+    tx_py_rt *rt;              /* strong */
     struct tx_py_image *image; /* shared, counted */
-    uint32_t entry;    /* host function, or UINT32_MAX: several, none of them "main" */
-    PyObject *owner;   /* the Python half; attributes not found here are looked up there */
-    PyObject *names;   /* tuple of the parameters' names */
-    PyObject *externs; /* dict or NULL */
+    uint32_t entry;            /* host function, or UINT32_MAX: several, none of them "main" */
+    PyObject *owner;           /* the Python half; attributes not found here are looked up there */
+    PyObject *names;           /* tuple of the parameters' names */
+    PyObject *externs;         /* dict or NULL */
 } tx_py_exe;
 typedef struct tx_py_image {
     uint32_t refs; /* under the GIL */
@@ -179,9 +178,9 @@ typedef struct tx_py_image {
     char *target;
     uint32_t nkernels, nplans;
     char **kernel_names;
-    tx_dtype **arg_types;       /* CUDA: of each kernel's arguments */
-    tx_cumodule *cuda;          /* CUDA */
-    tx_emu_program **programs;  /* emulator */
+    tx_dtype **arg_types;      /* CUDA: of each kernel's arguments */
+    tx_cumodule *cuda;         /* CUDA */
+    tx_emu_program **programs; /* emulator */
     tx_plan **plans;
     char **plan_names;
 } tx_py_image;
@@ -190,7 +189,7 @@ bool tx_py_launch_cuda(void *run, const tx_resolved_launch *l, tx_call_error *e)
 bool tx_py_launch_emu(void *run, const tx_resolved_launch *l, tx_call_error *e);
 bool tx_py_packed(void *run, const char *name, const tx_arg *args, uint32_t nargs, tx_arg *result, tx_call_error *e);
 PyObject *tx_py_report(tx_py_rt *rt, const tx_emu_program *p, const tx_emu_report *r); /* an exception object */
-void tx_py_keep_error(tx_py_run *r);    /* takes the pending exception */
+void tx_py_keep_error(tx_py_run *r);                                                   /* takes the pending exception */
 void tx_py_restore_error(tx_py_run *r);
 
 void *tx_py_raise_call(tx_py_rt *rt, const tx_call_error *e); /* the exception of a failed call; NULL */

@@ -62,10 +62,8 @@ py_synchronize(PyObject *module, PyObject *device)
 
     if (index == -1 && PyErr_Occurred())
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    ok = tx_cu_synchronize((int)index, &e);
-    Py_END_ALLOW_THREADS
-    return ok ? Py_NewRef(Py_None) : raise_call(module, &e);
+    Py_BEGIN_ALLOW_THREADS ok = tx_cu_synchronize((int)index, &e);
+    Py_END_ALLOW_THREADS return ok ? Py_NewRef(Py_None) : raise_call(module, &e);
 }
 
 /* ---- NVRTC ---------------------------------------------------------------------------------------------------------------- */
@@ -76,10 +74,8 @@ py_nvrtc_available(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
     char why[1024];
     bool ok;
 
-    Py_BEGIN_ALLOW_THREADS
-    ok = tx_nvrtc_available(why, sizeof why);
-    Py_END_ALLOW_THREADS
-    return available(ok, why);
+    Py_BEGIN_ALLOW_THREADS ok = tx_nvrtc_available(why, sizeof why);
+    Py_END_ALLOW_THREADS return available(ok, why);
 }
 
 static PyObject *
@@ -115,7 +111,8 @@ py_nvrtc_options(PyObject *Py_UNUSED(module), PyObject *args)
     const char *suffix;
     PyObject *out;
 
-    if (!PyArg_ParseTuple(args, "isppppp:nvrtc_options", &arch, &suffix, &fast_math, &lineinfo, &injected, &int128, &want_ptx))
+    if (!PyArg_ParseTuple(args, "isppppp:nvrtc_options", &arch, &suffix, &fast_math, &lineinfo, &injected, &int128,
+                          &want_ptx))
         return NULL;
     t.arch = arch;
     t.suffix = suffix[0];
@@ -206,18 +203,13 @@ py_nvrtc_compile(PyObject *module, PyObject *args)
         return NULL;
     rt = tx_py_rt_of(module);
     if (rt) {
-        Py_BEGIN_ALLOW_THREADS
-        ok = tx_nvrtc_compile(source, options, want_ptx, &r, &e);
-        Py_END_ALLOW_THREADS
-        if (ok)
-            result = Py_BuildValue("(y#s)", want_ptx ? (char *)r.ptx : (char *)r.cubin,
-                                   (Py_ssize_t)(want_ptx ? r.ptx_nbytes : r.cubin_nbytes), r.log ? r.log : "");
-        else if (r.log)
-            raise_nvrtc(rt, &e, r.log, lowered, map, (size_t)nmap);
-        else if (e.cls == TX_CALL_RUNTIME_ERROR)
-            PyErr_SetString(rt->state->error[TX_PY_CompileError], e.text);
-        else
-            tx_py_raise_call(rt, &e);
+        Py_BEGIN_ALLOW_THREADS ok = tx_nvrtc_compile(source, options, want_ptx, &r, &e);
+        Py_END_ALLOW_THREADS if (ok) result =
+            Py_BuildValue("(y#s)", want_ptx ? (char *)r.ptx : (char *)r.cubin,
+                          (Py_ssize_t)(want_ptx ? r.ptx_nbytes : r.cubin_nbytes), r.log ? r.log : "");
+        else if (r.log) raise_nvrtc(rt, &e, r.log, lowered, map, (size_t)nmap);
+        else if (e.cls == TX_CALL_RUNTIME_ERROR) PyErr_SetString(rt->state->error[TX_PY_CompileError], e.text);
+        else tx_py_raise_call(rt, &e);
         tx_nvrtc_free(&r);
     }
     TX_PY_DROP(rt);
@@ -228,8 +220,7 @@ py_nvrtc_compile(PyObject *module, PyObject *args)
 /* ---- memory on a GPU -------------------------------------------------------------------------------------------------------- */
 
 typedef struct device_memory {
-    PyObject_HEAD
-    void *pointer;
+    PyObject_HEAD void *pointer;
     Py_ssize_t nbytes;
     int device;
 } device_memory;
@@ -289,11 +280,9 @@ memory_copy(PyObject *self, PyObject *data, bool upload)
         PyBuffer_Release(&view);
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    ok = upload ? tx_cumem_copy(m->device, m->pointer, view.buf, (size_t)view.len, true, &e)
-                : tx_cumem_copy(m->device, view.buf, m->pointer, (size_t)view.len, false, &e);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&view);
+    Py_BEGIN_ALLOW_THREADS ok = upload ? tx_cumem_copy(m->device, m->pointer, view.buf, (size_t)view.len, true, &e)
+                                       : tx_cumem_copy(m->device, view.buf, m->pointer, (size_t)view.len, false, &e);
+    Py_END_ALLOW_THREADS PyBuffer_Release(&view);
     return ok ? Py_NewRef(Py_None) : raise_call(PyType_GetModule(Py_TYPE(self)), &e);
 }
 

@@ -14,10 +14,8 @@ static bool
 find_kind(unsigned code, unsigned bits, unsigned *kind)
 {
     switch ((int32_t)(code << 8 | bits)) {
-#define DTYPE(id, text, cls, bits, bytes, cuda, alias, dl)                                                             \
-    case (dl) == TX_DL_NONE ? -2 - (int32_t)TX_KIND_##id : (dl):                                                       \
-        *kind = TX_KIND_##id;                                                                                          \
-        return (dl) != TX_DL_NONE;
+#define DTYPE(id, text, cls, bits, bytes, cuda, alias, dl) \
+    case (dl) == TX_DL_NONE ? -2 - (int32_t)TX_KIND_##id: (dl) : *kind = TX_KIND_##id; return (dl) != TX_DL_NONE;
 #include "ir/dtypes.def"
 #undef DTYPE
     default: return false;
@@ -159,8 +157,8 @@ tx_py_dl_capsule(tx_py_intake *in, PyObject *capsule, tx_arg *out)
         PyErr_Clear();
     if (name && strncmp(name, "used_dltensor", 13) == 0)
         return tx_py_intake_fault(in, MALFORMED, "the capsule has been consumed already");
-    return tx_py_intake_fault(in, MALFORMED, "the capsule is named '%.60s', expected 'dltensor_versioned' or 'dltensor'",
-                              name ? name : "");
+    return tx_py_intake_fault(
+        in, MALFORMED, "the capsule is named '%.60s', expected 'dltensor_versioned' or 'dltensor'", name ? name : "");
 }
 
 void

@@ -50,9 +50,10 @@ report_agents(const tx_emu_report *r)
 
     for (uint32_t i = 0; list && i < r->nagents; i++) {
         const tx_emu_agent *a = &r->agent[i];
-        PyObject *d = Py_BuildValue("{s(III)s(III)sisiszsIsIsz}", "cta", a->cta[0], a->cta[1], a->cta[2], "thread",
-                                    a->thread[0], a->thread[1], a->thread[2], "warp", (int)a->warp, "lane", (int)a->lane,
-                                    "file", a->file, "line", a->line, "column", a->col + 1, "role", a->role);
+        PyObject *d =
+            Py_BuildValue("{s(III)s(III)sisiszsIsIsz}", "cta", a->cta[0], a->cta[1], a->cta[2], "thread", a->thread[0],
+                          a->thread[1], a->thread[2], "warp", (int)a->warp, "lane", (int)a->lane, "file", a->file,
+                          "line", a->line, "column", a->col + 1, "role", a->role);
         if (!d || PyList_Append(list, d) != 0)
             Py_CLEAR(list);
         Py_XDECREF(d);
@@ -91,7 +92,8 @@ tx_py_report(tx_py_rt *rt, const tx_emu_program *p, const tx_emu_report *r)
     text = tx_py_take_sb(&sb);
     if (!text)
         return NULL;
-    x = PyObject_CallFunctionObjArgs(rt->state->error[r->warning ? TX_PY_EmulationWarning : TX_PY_EmulationError], text, NULL);
+    x = PyObject_CallFunctionObjArgs(rt->state->error[r->warning ? TX_PY_EmulationWarning : TX_PY_EmulationError], text,
+                                     NULL);
     Py_DECREF(text);
     if (x && set_attribute(x, rt->s_kind, PyUnicode_FromString(r->kind)) &&
         set_attribute(x, rt->s_buffer, text_or_none(r->buffer)) &&
@@ -154,8 +156,8 @@ on_has_extern(void *self, const char *name)
 }
 
 static bool
-call_standin(tx_py_run *run, const char *name, uint32_t nactive, uint32_t nargs, const tx_dtype *types, void *const *arrays,
-             tx_dtype ret, void *result)
+call_standin(tx_py_run *run, const char *name, uint32_t nactive, uint32_t nargs, const tx_dtype *types,
+             void *const *arrays, tx_dtype ret, void *result)
 {
     PyObject *f = find_extern(run, name), *args, *value = NULL;
     bool ok = f != NULL;
@@ -178,8 +180,8 @@ call_standin(tx_py_run *run, const char *name, uint32_t nactive, uint32_t nargs,
 }
 
 static bool
-on_extern_call(void *self, const char *name, uint32_t nactive, uint32_t nargs, const tx_dtype *types, void *const *arrays,
-               tx_dtype ret, void *result)
+on_extern_call(void *self, const char *name, uint32_t nactive, uint32_t nargs, const tx_dtype *types,
+               void *const *arrays, tx_dtype ret, void *result)
 {
     tx_py_run *run = self;
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -252,8 +254,12 @@ tx_py_launch_emu(void *self, const tx_resolved_launch *l, tx_call_error *e)
 {
     tx_py_run *run = self;
     const tx_emu_program *program = run->exe->image->programs[l->kernel];
-    const tx_emu_host host = {.self = run, .extern_call = on_extern_call, .has_extern = on_has_extern, .print = on_print,
-                              .interrupted = on_interrupted, .report = on_report};
+    const tx_emu_host host = {.self = run,
+                              .extern_call = on_extern_call,
+                              .has_extern = on_has_extern,
+                              .print = on_print,
+                              .interrupted = on_interrupted,
+                              .report = on_report};
     tx_emu_launch launch = {.dyn_smem = l->dyn_smem, .args = l->args, .nargs = l->nargs};
     tx_emu_status status;
     PyThreadState *thread;
@@ -323,9 +329,10 @@ tx_py_packed(void *self, const char *name, const tx_arg *args, uint32_t nargs, t
         f = PyDict_GetItemString(run->rt->packed, name);
     if (!f) {
         e->cls = TX_CALL_RUNTIME_ERROR;
-        snprintf(e->text, sizeof e->text,
-                 "packed function '%s' is not registered: tirx.register_func(\"%s\", f), or externs={\"%s\": f} of tirx.compile",
-                 name, name, name);
+        snprintf(
+            e->text, sizeof e->text,
+            "packed function '%s' is not registered: tirx.register_func(\"%s\", f), or externs={\"%s\": f} of tirx.compile",
+            name, name, name);
         return false;
     }
     Py_INCREF(f);

@@ -262,8 +262,8 @@ static PyObject *
 run_plan(tx_py_run *run, tx_py_intake *in)
 {
     const tx_py_exe *x = run->exe;
-    const tx_plan_host host = {
-        run, x->image->device_type == TX_DEV_CUDA ? tx_py_launch_cuda : tx_py_launch_emu, tx_py_packed};
+    const tx_plan_host host = {run, x->image->device_type == TX_DEV_CUDA ? tx_py_launch_cuda : tx_py_launch_emu,
+                               tx_py_packed};
     tx_call_error e;
     tx_arg result;
     void *stream;
@@ -271,7 +271,8 @@ run_plan(tx_py_run *run, tx_py_intake *in)
 
     if (!choose_stream(run, in, &stream))
         return NULL;
-    ok = tx_plan_call(x->image->plans[x->entry], run->args, run->nargs, x->image->device_type, stream, &host, &result, &e);
+    ok = tx_plan_call(x->image->plans[x->entry], run->args, run->nargs, x->image->device_type, stream, &host, &result,
+                      &e);
     if (TX_UNLIKELY(run->error[0] != NULL)) {
         tx_py_restore_error(run);
         return NULL;
@@ -321,7 +322,8 @@ call_with(tx_py_exe *x, PyObject *const *objects, uint32_t n, tx_py_options *o, 
 static PyObject *
 no_entry(const tx_py_exe *x)
 {
-    PyErr_Format(PyExc_TypeError, "the module has several functions, none of them \"main\": choose one, as in exe[\"%s\"](...)",
+    PyErr_Format(PyExc_TypeError,
+                 "the module has several functions, none of them \"main\": choose one, as in exe[\"%s\"](...)",
                  x->image->nplans ? x->image->plan_names[0] : "main");
     return NULL;
 }
@@ -457,8 +459,8 @@ exe_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     tx_py_image *image;
     uint32_t entry;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Ozs|$z#OOO:Executable", (char **)keys, &lowered, &name, &target, &cubin,
-                                     &nbytes, &kernels, &externs, &owner))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Ozs|$z#OOO:Executable", (char **)keys, &lowered, &name, &target,
+                                     &cubin, &nbytes, &kernels, &externs, &owner))
         return NULL;
     module = PyType_GetModule(type);
     rt = module ? tx_py_rt_of(module) : NULL;
@@ -631,17 +633,26 @@ static PyGetSetDef exe_getset[] = {
     {"target", exe_get_target, NULL, "what it was compiled for", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
-PyDoc_STRVAR(exe_doc,
-             "A compiled kernel: exe(*args, stream=None, check=True, schedule=None, numerics=\"fast\").\n\n"
-             "Tensors are DLPack exporters (torch, CuPy, JAX) or NumPy arrays, scalars are numbers; parameters may be given\n"
-             "by name. stream: of a GPU; default: the framework's current one. For the emulator: check (True, False, or\n"
-             "\"report\", which returns all reports), schedule (an int seeds the order of warps; \"late\", \"early\") and\n"
-             "numerics (\"fast\", or \"hardware\": matrix instructions bit for bit).");
+PyDoc_STRVAR(
+    exe_doc,
+    "A compiled kernel: exe(*args, stream=None, check=True, schedule=None, numerics=\"fast\").\n\n"
+    "Tensors are DLPack exporters (torch, CuPy, JAX) or NumPy arrays, scalars are numbers; parameters may be given\n"
+    "by name. stream: of a GPU; default: the framework's current one. For the emulator: check (True, False, or\n"
+    "\"report\", which returns all reports), schedule (an int seeds the order of warps; \"late\", \"early\") and\n"
+    "numerics (\"fast\", or \"hardware\": matrix instructions bit for bit).");
 static PyType_Slot exe_slots[] = {
-    {Py_tp_new, exe_new},           {Py_tp_dealloc, exe_dealloc},     {Py_tp_traverse, exe_traverse},
-    {Py_tp_clear, exe_clear},       {Py_tp_call, exe_call},           {Py_tp_getattro, exe_getattro},
-    {Py_tp_repr, exe_repr},         {Py_mp_subscript, exe_subscript}, {Py_tp_methods, exe_methods},
-    {Py_tp_members, exe_members},   {Py_tp_getset, exe_getset},       {Py_tp_doc, (void *)exe_doc},
+    {Py_tp_new, exe_new},
+    {Py_tp_dealloc, exe_dealloc},
+    {Py_tp_traverse, exe_traverse},
+    {Py_tp_clear, exe_clear},
+    {Py_tp_call, exe_call},
+    {Py_tp_getattro, exe_getattro},
+    {Py_tp_repr, exe_repr},
+    {Py_mp_subscript, exe_subscript},
+    {Py_tp_methods, exe_methods},
+    {Py_tp_members, exe_members},
+    {Py_tp_getset, exe_getset},
+    {Py_tp_doc, (void *)exe_doc},
     {0, NULL},
 };
 static PyType_Spec exe_spec = {
@@ -730,8 +741,8 @@ new_rt(PyObject *module)
     rt->state = tx_py_state_of(module);
     rt->packed = PyDict_New();
     rt->max_version = Py_BuildValue("{s(ii)}", "max_version", TX_DL_MAJOR, TX_DL_MINOR);
-#define X(name)                                                                                                        \
-    if (!(rt->s_##name = PyUnicode_InternFromString(#name)))                                                           \
+#define X(name)                                              \
+    if (!(rt->s_##name = PyUnicode_InternFromString(#name))) \
         goto fail;
     TX_PY_CALL_NAMES(X)
 #undef X

@@ -57,7 +57,8 @@ tx_py_intake_hold(tx_py_intake *in, void *managed, bool versioned, PyObject *obj
 {
     if (in->nheld == in->held_cap) {
         uint32_t cap = in->held_cap * 2;
-        tx_py_held *held = in->held == in->first ? tx_malloc(cap * sizeof *held) : tx_realloc(in->held, cap * sizeof *held);
+        tx_py_held *held =
+            in->held == in->first ? tx_malloc(cap * sizeof *held) : tx_realloc(in->held, cap * sizeof *held);
         if (!held) {
             PyErr_NoMemory();
             return false;
@@ -156,7 +157,8 @@ static bool
 cai_fault(tx_py_intake *in, const char *field)
 {
     PyErr_Clear();
-    return tx_py_intake_fault(in, "Malformed __cuda_array_interface__", "field '%s' is missing or not as specified", field);
+    return tx_py_intake_fault(in, "Malformed __cuda_array_interface__", "field '%s' is missing or not as specified",
+                              field);
 }
 
 /* A tuple of at most TX_MAX_RANK integers. Negative: not that. */
@@ -192,7 +194,7 @@ cai_dtype(tx_py_intake *in, PyObject *typestr, tx_arg *out, int64_t *itemsize)
     return *itemsize > 0 || cai_fault(in, "typestr");
 }
 
-/* Shape and strides into out->dims. The dict stays alive through `held`. */
+/* All that is needed is copied, shape and strides into out->dims. */
 static bool
 cai_fields(tx_py_intake *in, PyObject *dict, tx_arg *out)
 {
@@ -402,7 +404,8 @@ tx_py_stream_of(tx_py_rt *rt, PyObject *given, void **out)
     }
     if ((ok = stream_attribute(given, rt->s_ptr, out)) != 0)
         return ok > 0;
-    PyErr_Format(PyExc_TypeError, "stream: expected a CUDA stream object or its address, got %R", (PyObject *)Py_TYPE(given));
+    PyErr_Format(PyExc_TypeError, "stream: expected a CUDA stream object or its address, got %R",
+                 (PyObject *)Py_TYPE(given));
     return false;
 }
 
@@ -480,13 +483,12 @@ described(const tx_py_rt *rt, const tx_arg *a)
     default: break;
     }
     dtype = a->dtype == TX_VOID ? PyUnicode_FromString(a->dtype_text) : tx_py_dtype_str(rt->state, a->dtype);
-    shape = extents_tuple(a->shape, a->ndim);
-    if (!shape && !PyErr_Occurred())
-        shape = PyTuple_New(0);
-    strides = extents_tuple(a->strides, a->ndim);
+    shape = a->ndim ? extents_tuple(a->shape, a->ndim) : PyTuple_New(0);
+    strides = extents_tuple(a->ndim ? a->strides : NULL, a->ndim);
     return Py_BuildValue("{sssNsNsNs(ii)sKsOsO}", "kind", "tensor", "dtype", dtype, "shape", shape, "strides", strides,
-                         "device", (int)a->device_type, (int)a->device_id, "data", (unsigned long long)(uintptr_t)a->v.p,
-                         "readonly", a->readonly ? Py_True : Py_False, "known", a->dtype == TX_VOID ? Py_False : Py_True);
+                         "device", (int)a->device_type, (int)a->device_id, "data",
+                         (unsigned long long)(uintptr_t)a->v.p, "readonly", a->readonly ? Py_True : Py_False, "known",
+                         a->dtype == TX_VOID ? Py_False : Py_True);
 }
 
 /* describe_arg(x): what a call would make of x, as a dict; ValueError when x is malformed. */
@@ -501,7 +503,8 @@ describe_arg(PyObject *module, PyObject *x)
     if (!rt)
         return NULL;
     tx_py_intake_init(&in, rt);
-    if (PyCapsule_CheckExact(x) ? (memset(&a, 0, sizeof a), tx_py_dl_capsule(&in, x, &a)) : tx_py_intake_arg(&in, x, &a))
+    if (PyCapsule_CheckExact(x) ? (memset(&a, 0, sizeof a), tx_py_dl_capsule(&in, x, &a))
+                                : tx_py_intake_arg(&in, x, &a))
         result = described(rt, &a);
     else if (in.what)
         PyErr_Format(PyExc_ValueError, "%s: %s", in.what, in.text);

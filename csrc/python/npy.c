@@ -60,9 +60,9 @@ tx_py_typestr(char order, char kind, int64_t itemsize, tx_dtype *out)
         char kind;
         uint8_t itemsize, to;
     } known[] = {
-        {'b', 1, TX_KIND_BOOL}, {'i', 1, TX_KIND_I8},  {'i', 2, TX_KIND_I16}, {'i', 4, TX_KIND_I32}, {'i', 8, TX_KIND_I64},
-        {'u', 1, TX_KIND_U8},   {'u', 2, TX_KIND_U16}, {'u', 4, TX_KIND_U32}, {'u', 8, TX_KIND_U64}, {'f', 2, TX_KIND_F16},
-        {'f', 4, TX_KIND_F32},  {'f', 8, TX_KIND_F64},
+        {'b', 1, TX_KIND_BOOL}, {'i', 1, TX_KIND_I8},  {'i', 2, TX_KIND_I16}, {'i', 4, TX_KIND_I32},
+        {'i', 8, TX_KIND_I64},  {'u', 1, TX_KIND_U8},  {'u', 2, TX_KIND_U16}, {'u', 4, TX_KIND_U32},
+        {'u', 8, TX_KIND_U64},  {'f', 2, TX_KIND_F16}, {'f', 4, TX_KIND_F32}, {'f', 8, TX_KIND_F64},
     };
 
     if (order == (PY_LITTLE_ENDIAN ? '>' : '<'))
@@ -112,8 +112,8 @@ array_strides(tx_py_intake *in, PyArrayObject *a, tx_arg *out)
         return true; /* too many dimensions or another dtype: refused by the plan before it reads strides */
     for (int d = 0; d < out->ndim; d++) {
         if (strides[d] % itemsize != 0 && PyArray_DIM(a, d) > 1)
-            return tx_py_intake_fault(in, WRONG, "strides[%d] is %lld bytes, expected a multiple of the element's %lld", d,
-                                      (long long)strides[d], (long long)itemsize);
+            return tx_py_intake_fault(in, WRONG, "strides[%d] is %lld bytes, expected a multiple of the element's %lld",
+                                      d, (long long)strides[d], (long long)itemsize);
         out->dims[d] = strides[d] / itemsize;
     }
     out->strides = out->dims;
