@@ -210,7 +210,7 @@ def passes() -> list[tuple[str, str, bool]]: ...                            # (n
 def run_pass(name: str, m: Module, target: str, options: dict) -> Module: ...
 def lower(m: "Module | Function", target: str, options: dict) -> Module: ...  # options: contract, fast_math, lineinfo, disable_assert
 def cuda_source(lowered: Module, target: str, options: dict) -> tuple[str, bytes]: ...  # text, line map (uint32 span a line)
-def cuda_needs(lowered: Module) -> dict: ...                                # floor: (arch, suffix), toolkit_headers, int128
+def cuda_needs(lowered: Module) -> dict: ...                                # floor: (arch, suffix), toolkit_headers, int128, injected
 def vm_code(lowered: Module) -> str: ...                                    # disassembly
 def plan_text(lowered: Module) -> str: ...
 

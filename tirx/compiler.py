@@ -60,7 +60,7 @@ def _nvrtc(
         known["suffix"] or "",
         options["fast_math"],
         options["lineinfo"],
-        needs.get("injected", False) or needs["toolkit_headers"],
+        needs["injected"],
         needs["int128"],
         want_ptx,
     )

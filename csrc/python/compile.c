@@ -233,8 +233,9 @@ pycomp_cuda_needs(PyObject *module, PyObject *x)
         return NULL;
     int arch = tx_cuda_floor(m->m, &suffix[0]);
     tx_cuda_needs needs = tx_cuda_needs_of(m->m);
-    return Py_BuildValue("{s:(is),s:N,s:N}", "floor", arch, suffix, "toolkit_headers",
-                         PyBool_FromLong(needs.toolkit_headers), "int128", PyBool_FromLong(needs.int128));
+    return Py_BuildValue("{s:(is),s:N,s:N,s:N}", "floor", arch, suffix, "toolkit_headers",
+                         PyBool_FromLong(needs.toolkit_headers), "int128", PyBool_FromLong(needs.int128), "injected",
+                         PyBool_FromLong(needs.injected));
 }
 
 static PyObject *

@@ -253,7 +253,7 @@ class Table(Structure):
 
 
 def make_type(tables, capsule, name=b"dlpack_exchange_api"):
-    """A tensor type whose table describes what `capsule` holds; tables: (major, has tensor_from_object), newest first."""
+    """A tensor type whose table describes what `capsule` holds. tables: (major, tensor_from_object?), newest first."""
     used = []
 
     def from_object(_, out):
