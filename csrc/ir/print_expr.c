@@ -386,6 +386,16 @@ print_dtype_last(tx_printer *p, const tx_node *n)
 }
 
 static void
+print_struct_get(tx_printer *p, const tx_node *n)
+{
+    tx_sb_f(p->out, "%s(", tx_ops[n->op].spelling);
+    put_args(p, n, 0, false);
+    tx_sb_puts(p->out, ", \"");
+    tx_dtype_print(n->dtype, p->out);
+    tx_sb_puts(p->out, "\")");
+}
+
+static void
 print_ramp(tx_printer *p, const tx_node *n)
 {
     tx_sb_f(p->out, "%s(", tx_ops[n->op].spelling);
@@ -500,6 +510,7 @@ static void (*const form[TX_OP__COUNT])(tx_printer *p, const tx_node *n) = {
     [TX_OP_CALL_PURE_EXTERN] = print_call_extern,
     [TX_OP_CALL_PACKED] = print_call_packed,
     [TX_OP_CALL_FUNC] = print_call_func,
+    [TX_OP_STRUCT_GET] = print_struct_get,
 };
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */

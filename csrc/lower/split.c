@@ -284,6 +284,8 @@ add_user_params(kernel *k, const needs *s)
         if (!v || !tx_map_ptr(&s->text, v))
             continue;
         p.var = v;
+        if (p.buffer && !(p.name = tx_intern_f(k->c, "%s_ptr", p.buffer->name->text)))
+            return false;
         if (!add_param(k, p, p.buffer ? tx_buffer_data(k->c, p.buffer) : v->node))
             return false;
     }
