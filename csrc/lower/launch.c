@@ -77,7 +77,7 @@ not_on_host(tx_rewriter *r, const tx_node *n)
 }
 
 static const tx_node *
-host_value(tx_region *g, const tx_node *id, const tx_node *e)
+host_value(tx_region *g, tx_span span, const char *call, const tx_node *e)
 {
     tx_rewrite_fn *fn = tx_new(g->c, tx_rewrite_fn, TX_OP__COUNT);
     on_host h = {.g = g};
@@ -94,8 +94,7 @@ host_value(tx_region *g, const tx_node *id, const tx_node *e)
     out = tx_rewrite(&r, e);
     tx_rewriter_free(&r);
     if (out && (h.fault || !tx_is_int(out->dtype) || tx_lanes(out->dtype) != 1))
-        return tx_fail(g->c, id->span, TX_E_SCOPE_EXTENT_HOST, tx_expr_text(g->c, e),
-                       tx_binding_calls[id->u.scope_id->binding]);
+        return tx_fail(g->c, span, TX_E_SCOPE_EXTENT_HOST, tx_expr_text(g->c, e), call);
     return out;
 }
 
@@ -145,13 +144,56 @@ check_ids(tx_region *g)
         if (!args)
             return false;
         for (uint32_t k = 0; k < n->nargs; k++)
-            if (!(args[k] = host_value(g, n, n->arg[k])))
+            if (!(args[k] = host_value(g, n->span, tx_binding_calls[n->u.scope_id->binding], n->arg[k])))
                 return false;
         g->ids.at[i] = tx_with_args(g->c, n, args);
         if (!g->ids.at[i])
             return false;
         g->needs_warps |= bindings[n->u.scope_id->binding].warps;
     }
+    return true;
+}
+
+int
+tx_thread_tag(const char *key)
+{
+    static const struct {
+        const char *prefix;
+        int first;
+    } tags[] = {
+        {"blockIdx.", TX_L_GRID_X},
+        {"threadIdx.", TX_L_BLOCK_X},
+        {"clusterCtaIdx.", TX_L_CLUSTER_X},
+        {"preferredClusterCtaIdx.", TX_L_PREFERRED_X},
+    };
+
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        size_t n = strlen(tags[i].prefix);
+        if (strncmp(key, tags[i].prefix, n) == 0 && key[n] >= 'x' && key[n] <= 'z' && !key[n + 1])
+            return tags[i].first + (key[n] - 'x');
+    }
+    return -1;
+}
+
+/* Extents that T.launch_thread gives, as if the launch configuration said them. */
+static bool
+take_threads(tx_region *g)
+{
+    for (uint32_t i = 0; i < g->threads.n; i++) {
+        const tx_node *n = g->threads.at[i], *v = host_value(g, n->span, "launch_thread", n->arg[0]), *was;
+        int field = tx_thread_tag(n->u.s->text);
+        if (!v)
+            return false;
+        was = g->args[field];
+        if (was && tx_prove(g->facts, tx_binary(g->c, TX_OP_EQ, was, v)) != 1) {
+            tx_fail(g->c, n->span, TX_E_THREAD_INCONSISTENT, n->u.s->text, tx_expr_text(g->c, was), tx_expr_text(g->c, v));
+            return false;
+        }
+        g->args[field] = v;
+    }
+    for (int first = TX_L_GRID_X; first <= TX_L_PREFERRED_X; first += 3)
+        if (!g->args[first] && (g->args[first + 1] || g->args[first + 2]) && !(g->args[first] = tx_int(g->c, TX_I32, 1)))
+            return false;
     return true;
 }
 
@@ -513,6 +555,8 @@ check_grid(tx_region *g)
                 return tx_fail(g->c, at, TX_E_GRID_DIVISIBLE, "preferred_cluster", "cluster", (long long)n, (long long)m) != NULL;
         }
     }
+    if (tx_const_i64(a[TX_L_PREFERRED_Z], &n) && tx_const_i64(a[TX_L_CLUSTER_Z], &m) && n != m)
+        return tx_fail(g->c, at, TX_E_PREFERRED_Z, (long long)n, (long long)m) != NULL;
     if (a[TX_L_PREFERRED_X] && !a[TX_L_CLUSTER_X])
         return tx_fail(g->c, at, TX_E_PREFERRED_CLUSTER) != NULL;
     return true;
@@ -538,7 +582,7 @@ tx_region_launch(tx_region *g)
     closure k = {.g = g};
     bool configured = g->args[TX_L_CLUSTER_X] != NULL;
 
-    if (!check_ids(g) || !collect(&k) || !close_all(&k))
+    if (!take_threads(g) || !check_ids(g) || !collect(&k) || !close_all(&k))
         return false;
     if (!k.e[KERNEL][CTA].value && !k.e[KERNEL][CLUSTER].value && k.e[CLUSTER][CTA].value) {
         /* neither cta_id nor cluster_id has an extent: one cluster */

@@ -31,6 +31,10 @@ scan_node(tx_visitor *v, const tx_node *n)
     case TX_OP_VAR:
         s->failed |= !tx_map_put_ptr(&g->used, n->u.var, n);
         return false;
+    case TX_OP_ATTR:
+        if (tx_thread_tag(n->u.s->text) >= 0)
+            s->failed |= !tx_push(g->c, &g->threads, n);
+        return true;
     case TX_OP_BIND:
         s->failed |= !tx_map_put_ptr(&g->bound, n->u.var, n->arg[0]);
         return true;
@@ -206,6 +210,15 @@ drop_scope_id(tx_rewriter *r, const tx_node *n)
     return tx_nothing(r->c);
 }
 
+/* T.launch_thread is in the launch now. */
+static const tx_node *
+drop_thread(tx_rewriter *r, const tx_node *n)
+{
+    if (tx_thread_tag(n->u.s->text) < 0)
+        return tx_rewrite_children(r, n);
+    return n->arg[1] ? tx_rewrite(r, n->arg[1]) : tx_nothing(r->c);
+}
+
 static const tx_node *
 index_op(tx_rewriter *r, const tx_node *n)
 {
@@ -293,6 +306,7 @@ region_body(tx_region *g)
     if (!fn)
         return NULL;
     fn[TX_OP_SCOPE_ID] = drop_scope_id;
+    fn[TX_OP_ATTR] = drop_thread;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         fn[ops[i]] = index_op;
     if (bind_ids(g, &r))
