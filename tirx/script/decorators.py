@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decorators: prim_func and function parse at once, jit when it is specialised, inline when it is called."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+import types
+from typing import Any
+
+from tirx.script import dtypes, functions, source
+from tirx.script.annotations import Constexpr, TensorType
+from tirx.script.parser import Options, is_typing_optional, parse_function
+
+_OPTIMIZED = inspect.CO_OPTIMIZED
+
+
+def prim_func(
+    func: Any = None,
+    private: bool = False,
+    check_well_formed: bool = True,
+    s_tir: bool = False,
+    persistent: bool = False,
+) -> Any:
+    """A kernel of the g1 dialect, parsed where it stands."""
+    if s_tir:
+        raise TypeError("T.prim_func(s_tir=True) is not supported by tirx: write the kernel with T.device_entry()")
+    return _parse_or_wait(func, "g1", Options(private, check_well_formed, persistent))
+
+
+def function(
+    func: Any = None, *, private: bool = False, check_well_formed: bool = True, persistent: bool = False
+) -> Any:
+    """A kernel of the g2 dialect, parsed where it stands."""
+    return _parse_or_wait(func, "g2", Options(private, check_well_formed, persistent))
+
+
+def _parse_or_wait(func: Any, dialect: str, options: Options) -> Any:
+    caller = sys._getframe(2)
+
+    def decorate(f: Any, frame: Any = None) -> Any:
+        frame = frame or sys._getframe(1)
+        _check_function(f)
+        if _is_module_class(frame):
+            f._tirx_member = (dialect, options)
+            return f
+        return parse_function(f, _source(f), dialect, options, _locals_around(f, frame))
+
+    return decorate if func is None else decorate(func, caller)
+
+
+def _check_function(f: Any) -> None:
+    if not isinstance(f, types.FunctionType):
+        raise TypeError(f"Expect a function, but got: {f!r}")
+
+
+def _source(f: Any) -> source.Source:
+    try:
+        return source.of_function(f)
+    except source.NoSource:
+        raise functions.no_source(f) from None
+
+
+def _is_module_class(frame: Any) -> bool:
+    """Whether the frame is the body of a class that is decorated as a module."""
+    code = frame.f_code
+    if code.co_flags & _OPTIMIZED or "__qualname__" not in frame.f_locals:
+        return False
+    lines = source.lines_of(code.co_filename)
+    for line in lines[code.co_firstlineno - 1 :]:
+        text = line.strip()
+        if text.startswith("class "):
+            return False
+        if text.startswith("@") and "ir_module" in text:
+            return True
+    return False
+
+
+def _locals_around(f: Any, frame: Any) -> dict[str, Any] | None:
+    """Names of the functions around, for annotations that Python did not evaluate (they capture nothing)."""
+    try:
+        if not any(isinstance(a, str) for a in f.__annotations__.values()):
+            return None
+    except Exception:
+        pass
+    found: dict[str, Any] = {}
+    around = [name.rpartition(".")[2] for name in f.__qualname__.split(".<locals>.")[:-1]]
+    while around and frame is not None:
+        if frame.f_code.co_name == around[-1] and frame.f_code.co_filename == f.__code__.co_filename:
+            around.pop()
+            for name, value in frame.f_locals.items():
+                found.setdefault(name, value)
+        frame = frame.f_back
+    return found
+
+
+# ---- jit ---------------------------------------------------------------------------------------------------------------
+
+
+def jit(
+    func: Any = None,
+    *,
+    private: bool = False,
+    check_well_formed: bool = True,
+    is_stir: bool = False,
+    persistent: bool = False,
+) -> Any:
+    """A kernel with compile-time parameters (T.constexpr), parsed by .specialize(...)."""
+    if is_stir:
+        raise TypeError("T.jit(is_stir=True) is not supported by tirx: write the kernel with T.device_entry()")
+    options = (private, check_well_formed, persistent)
+    if func is not None:
+        return JitFunction(func, options, sys._getframe(1))
+    return lambda f: JitFunction(f, options, sys._getframe(1))
+
+
+class JitFunction:
+    """What @T.jit makes. `.specialize(N=256)` gives an ordinary function; the same values give the same object."""
+
+    def __init__(self, func: Any, options: tuple, frame: Any):
+        _check_function(func)
+        self.__name__ = func.__name__
+        self.__doc__ = func.__doc__
+        self._function = func
+        self._source = _source(func)
+        self._options = options
+        self._locals = _locals_around(func, frame)
+        self._made: dict[Any, Any] = {}
+        self._lock = threading.RLock()
+        self._kinds: dict[str, str] | None = None
+        self._dialect = "g1"
+
+    def __repr__(self) -> str:
+        return f"<jit function {self.__name__}>"
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        raise TypeError(f"{self.__name__} is a @T.jit function: call .specialize(...) first, then compile")
+
+    def _find_kinds(self) -> dict[str, str]:
+        """Parameter -> "constexpr", "optional" or "run-time", by annotation."""
+        if self._kinds is not None:
+            return self._kinds
+        import ast
+
+        kinds: dict[str, str] = {}
+        a = self._source.node.args
+        evaluated = _evaluated_annotations(self._function)
+        is_g2 = False
+        for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs):
+            value = evaluated.get(arg.arg)
+            node = arg.annotation
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                try:
+                    node = ast.parse(node.value.strip(), mode="eval").body
+                except SyntaxError:
+                    node = None
+            text = "" if node is None else ast.unparse(node)
+            if isinstance(value, Constexpr) or text.rpartition(".")[2] == "constexpr":
+                kinds[arg.arg] = "constexpr"
+            elif (
+                isinstance(value, dtypes.Optional)
+                or is_typing_optional(value)
+                or value is None
+                and ("Optional" in text or text.endswith("| None"))
+            ):
+                kinds[arg.arg] = "optional"
+            else:
+                kinds[arg.arg] = "run-time"
+            inner = value.inner if isinstance(value, dtypes.Optional) else value
+            is_g2 = is_g2 or isinstance(inner, TensorType) and inner.is_g2 or value is None and "Tensor(" in text
+        self._dialect = "g2" if is_g2 else "g1"
+        self._kinds = kinds
+        return kinds
+
+    def specialize(self, **values: Any) -> Any:
+        """The function with these compile-time values; an optional parameter given as None is absent."""
+        kinds = self._find_kinds()
+        name = self.__name__
+        allowed = [k for k, kind in kinds.items() if kind != "run-time"]
+        unexpected = [k for k in values if k not in allowed]
+        if unexpected:
+            raise TypeError(f"{name}.specialize() got unexpected arg(s): {unexpected}; it takes {allowed}")
+        constants: dict[str, Any] = {}
+        absent: set[str] = set()
+        parameters = inspect.signature(self._function).parameters
+        missing = []
+        for k in allowed:
+            if kinds[k] == "optional":
+                if k in values:
+                    if values[k] is not None:
+                        raise TypeError(
+                            f"{name}.specialize(): '{k}': optional parameters only accept None; "
+                            "pass actual tensors when calling the compiled kernel"
+                        )
+                    absent.add(k)
+            elif k in values:
+                constants[k] = values[k]
+            elif parameters[k].default is not inspect.Parameter.empty:
+                constants[k] = parameters[k].default
+            else:
+                missing.append(k)
+        if missing:
+            raise TypeError(f"{name}.specialize() missing constexpr arg(s) (no default provided): {missing}")
+        try:
+            key = (tuple((k, _key_of(v)) for k, v in sorted(constants.items())), frozenset(absent))
+            hash(key)
+        except TypeError as e:
+            raise TypeError(f"{name}.specialize(): all constexpr values must be hashable: {e}") from None
+        with self._lock:
+            made = self._made.get(key)
+            if made is None:
+                options = Options(*self._options)
+                options.is_jit = True
+                options.constants = constants
+                options.absent = absent
+                made = parse_function(self._function, self._source, self._dialect, options, self._locals)
+                self._made[key] = made
+            return made
+
+
+def _key_of(value: Any) -> Any:
+    """Equal keys only for values of equal type, inside tuples and frozensets too; -0.0 is not 0.0."""
+    if isinstance(value, tuple):
+        return (type(value), tuple(map(_key_of, value)))
+    if isinstance(value, frozenset):
+        return (type(value), frozenset(map(_key_of, value)))
+    if isinstance(value, float):
+        return (float, value.hex())
+    return (type(value), value)
+
+
+def _evaluated_annotations(f: Any) -> dict[str, Any]:
+    try:
+        return {k: v for k, v in f.__annotations__.items() if not isinstance(v, str)}
+    except Exception:
+        return {}
+
+
+# ---- inline ------------------------------------------------------------------------------------------------------------
+
+
+def inline(func: Any = None) -> Any:
+    """A helper whose statements are expanded at every call."""
+    if func is None:
+        return inline
+    _check_function(func)
+    return functions.of_python(func)
+
+
+def macro(func: Any = None, *, hygienic: bool = True) -> Any:
+    """An older name of inline."""
+    if not hygienic:
+        raise TypeError("T.macro(hygienic=False) is not supported by tirx: pass what the helper needs as arguments")
+    return macro if func is None else inline(func)
+
+
+def is_inline(x: Any) -> bool:
+    return x is inline or x is macro

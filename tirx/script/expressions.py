@@ -1,0 +1,610 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions: one function per node of Python's ast.
+
+Everything is evaluated by Python over the names of the scope; an operation with an IR value in it makes IR. Before such an
+operation the context is told where it stands, so that whatever the core reports points at the right characters. What needs
+Python's own scoping (lambdas, comprehensions, f-strings) is compiled and evaluated as it stands, over the same names.
+
+Operands are evaluated in Python's order. A value that depends on memory and is waiting while a later operand emits
+statements (an inline function) is bound before those, so that it keeps the value it had.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import operator
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from tirx import _core
+from tirx.script import symbols
+from tirx.script.scope import MISSING, Lost, Names
+
+Expr, Buffer, Region = _core.Expr, _core.Buffer, _core.Region
+IR = (Expr, Buffer)
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.BitAnd: operator.and_,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+}
+_INPLACE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.iadd,
+    ast.Sub: operator.isub,
+    ast.Mult: operator.imul,
+    ast.Div: operator.itruediv,
+    ast.FloorDiv: operator.ifloordiv,
+    ast.Mod: operator.imod,
+    ast.LShift: operator.ilshift,
+    ast.RShift: operator.irshift,
+    ast.BitOr: operator.ior,
+    ast.BitXor: operator.ixor,
+    ast.BitAnd: operator.iand,
+    ast.Pow: operator.ipow,
+    ast.MatMult: operator.imatmul,
+}
+_SIGNS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.BitAnd: "&",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_PLAIN_TYPES = {int, float, bool, str, FunctionType, ModuleType, type, type(None), Expr, Buffer, Region}
+_IMPURE = {op[1] for op in _core.ops() if not op[5] & 8} - {"VAR"}  # what depends on memory or has an effect
+
+
+class MetaVar:
+    """T.meta_var(x): an assignment binds x itself and makes no IR variable."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def is_impure(x: Any) -> bool:
+    """Whether evaluating x later could give another value."""
+    if isinstance(x, Buffer):
+        return True
+    return isinstance(x, Expr) and (x.op in _IMPURE or any(is_impure(a) for a in x.args))
+
+
+def is_number(x: Any) -> bool:
+    return isinstance(x, (int, float)) or hasattr(x, "__tirx_expr__") or _is_numpy_scalar(x)
+
+
+def _is_numpy_scalar(x: Any) -> bool:
+    return type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 and hasattr(x, "item")
+
+
+def _has_call(node: ast.AST) -> bool:
+    """Whether the expression holds a call; found once per node."""
+    try:
+        return node._tirx_call  # type: ignore[attr-defined]
+    except AttributeError:
+        found = isinstance(node, ast.Call) or any(map(_has_call, ast.iter_child_nodes(node)))
+        node._tirx_call = found  # type: ignore[attr-defined]
+        return found
+
+
+class Expressions:
+    """The part of the Parser that evaluates."""
+
+    ctx: Any
+    builder: Any
+    at: Callable[[ast.AST], int]
+    scope: Any
+    emitted: int
+    operands: list[list[Any]]
+
+    def eval(self, node: ast.expr) -> Any:
+        try:
+            visit = _EXPRESSIONS[node.__class__]
+        except KeyError:
+            self.at(node)
+            self.ctx.fail("UNSUPPORTED_EXPRESSION", type(node).__name__)
+        return visit(self, node)
+
+    def value(self, node: ast.expr) -> Any:
+        """The same, where a meta_var means what it holds."""
+        x = self.eval(node)
+        return x.value if x.__class__ is MetaVar else x
+
+    # ---- names and literals -------------------------------------------------------------------------------------------
+
+    def constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, (bytes, complex)):
+            self.at(node)
+            self.ctx.fail("UNSUPPORTED_EXPRESSION", f"{type(node.value).__name__} literal")
+        return node.value
+
+    def name(self, node: ast.Name) -> Any:
+        value = self.scope.names.get(node.id, MISSING)
+        if value is MISSING:
+            value = self.scope.get(node.id)
+        cls = value.__class__
+        if cls in _PLAIN_TYPES:
+            return value
+        if value is MISSING or cls is Lost:
+            self.at(node)
+            self.undefined(node.id, value)
+        return self.captured(value)
+
+    def read(self, name: str, value: Any) -> Any:
+        """A name in code that Python evaluates as it stands."""
+        if value.__class__ is Lost:
+            self.undefined(name, value)
+        return self.captured(value)
+
+    def captured(self, value: Any) -> Any:
+        """A Python value as the kernel sees it: symbols made outside become the kernel's, NumPy scalars numbers."""
+        if isinstance(value, symbols.Deferred):
+            return value.__tirx_expr__(self.ctx)
+        if _is_numpy_scalar(value):
+            return value.item()
+        return value
+
+    def undefined(self, name: str, value: Any) -> None:
+        if value.__class__ is Lost:
+            self.ctx.fail("UNDEFINED_NAME", name, value.why)
+        names = self.scope.visible() | set(dir(builtins))
+        close = difflib.get_close_matches(name, names, 1, 0.75)
+        self.ctx.fail("UNDEFINED_NAME", name, "", help=f"did you mean '{close[0]}'?" if close else None)
+
+    def attribute(self, node: ast.Attribute) -> Any:
+        owner = self.value(node.value)
+        try:
+            value = getattr(owner, node.attr)
+            return value if value.__class__ in _PLAIN_TYPES else self.captured(value)
+        except AttributeError as e:
+            self.at(node)
+            if owner is None and isinstance(node.value, ast.Name):
+                self.absent(node.value.id)
+            from tirx.script import later
+
+            text = str(e)
+            self.ctx.fail("NO_ATTRIBUTE", text, help=later.suggestion(owner, node.attr))
+
+    def absent(self, name: str) -> None:
+        self.ctx.fail("ABSENT_OPTIONAL", name, help=f"guard it: if {name} is not None")
+
+    def tuple(self, node: ast.Tuple) -> tuple:
+        return tuple(self.elements(node.elts))
+
+    def list(self, node: ast.List) -> list:
+        return self.elements(node.elts)
+
+    def set(self, node: ast.Set) -> set:
+        return set(self.elements(node.elts))
+
+    def elements(self, nodes: list[ast.expr]) -> list:
+        found: list[Any] = []
+        for n in nodes:
+            if n.__class__ is ast.Starred:
+                found.extend(self.value(n.value))
+            else:
+                found.append(self.eval(n))
+        return found
+
+    def dict(self, node: ast.Dict) -> dict:
+        found: dict[Any, Any] = {}
+        for k, v in zip(node.keys, node.values):
+            if k is None:
+                found.update(self.value(v))
+            else:
+                found[self.value(k)] = self.value(v)
+        return found
+
+    def starred(self, node: ast.Starred) -> Any:
+        self.at(node)
+        self.ctx.fail("UNSUPPORTED_EXPRESSION", "Starred")
+
+    # ---- operators ----------------------------------------------------------------------------------------------------
+
+    def binary(self, node: ast.BinOp) -> Any:
+        # a + b + c + ... is a tree that leans to the left; it is walked without recursion
+        chain = [node]
+        while chain[-1].left.__class__ is ast.BinOp:
+            chain.append(chain[-1].left)  # type: ignore[arg-type]
+        left = self.value(chain[-1].left)
+        for n in reversed(chain):
+            left, right = self.beside(left, n.right)
+            left = self.operate(n, _BINARY[n.op.__class__], left, right)
+        return left
+
+    def operate(self, node: Any, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+        self.at(node)
+        try:
+            return function(left, right)
+        except (TypeError, ZeroDivisionError) as e:
+            if isinstance(e, SyntaxError):
+                raise
+            self.ctx.fail("BAD_PYTHON_OPERANDS", _SIGNS[node.op.__class__], _describe(left), _describe(right), str(e))
+
+    def settle_operands(self) -> None:
+        """Binds what waits in outer expressions and depends on memory; called before statements are emitted."""
+        for slot in self.operands:
+            if is_impure(slot[0]):
+                slot[0] = self.builder.bind("v", slot[0])
+                self.emitted += 1
+
+    def unary(self, node: ast.UnaryOp) -> Any:
+        x = self.value(node.operand)
+        kind = node.op.__class__
+        if kind is ast.Not:
+            if isinstance(x, IR):
+                self.at(node)
+                return _core.op(self.ctx, "NOT", x)
+            return not x
+        self.at(node)
+        if kind is ast.USub:
+            return -x
+        if kind is ast.Invert:
+            return ~x
+        return +x if not isinstance(x, IR) else x
+
+    def compare(self, node: ast.Compare) -> Any:
+        left = self.value(node.left)
+        if len(node.ops) == 1:
+            right = self.beside(left, node.comparators[0])
+            return self.compare_two(node, node.ops[0], right[0], right[1])
+        return self.compare_chain(node, left)
+
+    def beside(self, left: Any, node: ast.expr) -> list[Any]:
+        """[left, value of node]; left is bound first if evaluating node emits statements."""
+        if not (isinstance(left, IR) and _has_call(node)):
+            return [left, self.value(node)]
+        slot = [left]
+        self.operands.append(slot)
+        try:
+            slot.append(self.value(node))
+        finally:
+            self.operands.pop()
+        return slot
+
+    def compare_chain(self, node: ast.Compare, left: Any) -> Any:
+        """a < b < c: each side is evaluated once, and c only if a < b."""
+        parts: list[Any] = []
+        lets: dict[int, tuple[Any, Any]] = {}
+        last = len(node.ops) - 1
+        for k, (op, right_node) in enumerate(zip(node.ops, node.comparators)):
+            before = self.emitted
+            left, right = self.beside(left, right_node)
+            if k and self.emitted != before:
+                self.at(right_node)
+                self.ctx.fail("LAZY_EMITS", "a comparison chain")
+            if k < last and is_impure(right):
+                self.at(right_node)
+                lets[k] = (_core.var(self.ctx, "let", "t", right.dtype), right)
+                right = lets[k][0]
+            parts.append(self.compare_two(node, op, left, right))
+            if not isinstance(parts[-1], IR) and not parts[-1]:
+                break
+            left = right
+        self.at(node)
+        result = parts[-1]
+        for k in range(len(parts) - 1, -1, -1):
+            if k in lets and isinstance(result, IR):
+                result = _core.let(self.ctx, *lets[k], result)
+            if k and isinstance(parts[k - 1], IR):
+                result = _core.op(self.ctx, "AND", parts[k - 1], result)
+        return result
+
+    def compare_two(self, node: ast.Compare, op: ast.cmpop, left: Any, right: Any) -> Any:
+        kind = op.__class__
+        function = _COMPARE.get(kind)
+        runtime = isinstance(left, IR) or isinstance(right, IR)
+        if function is not None:
+            if runtime and not (_comparable(left) and _comparable(right)):
+                self.at(node)
+                other = right if isinstance(left, IR) else left
+                self.ctx.fail("COMPARE_KINDS", _SIGNS[kind], _describe(other))
+            self.at(node)
+            try:
+                return function(left, right)
+            except TypeError as e:
+                if isinstance(e, SyntaxError):
+                    raise
+                self.ctx.fail("BAD_PYTHON_OPERANDS", _SIGNS[kind], _describe(left), _describe(right), str(e))
+        if kind in (ast.Is, ast.IsNot):
+            if runtime and left is not None and right is not None:
+                self.at(node)
+                self.ctx.fail("IDENTITY_AT_RUN_TIME", _SIGNS[kind])
+            return (left is right) == (kind is ast.Is)
+        if runtime:
+            self.at(node)
+            self.ctx.fail("MEMBER_AT_RUN_TIME", _SIGNS[kind])
+        self.at(node)
+        return (left in right) == (kind is ast.In)
+
+    def logic(self, node: ast.BoolOp) -> Any:
+        is_and = node.op.__class__ is ast.And
+        row = "AND" if is_and else "OR"
+        result: Any = MISSING
+        for k, operand in enumerate(node.values):
+            before = self.emitted
+            x = self.value(operand)
+            if k and isinstance(result, IR) and self.emitted != before:
+                self.at(operand)
+                self.ctx.fail("LAZY_EMITS", row.lower())
+            if isinstance(x, IR):
+                self.at(node)
+                result = _core.op(self.ctx, row, result, x) if isinstance(result, IR) else x
+                continue
+            if isinstance(result, IR):
+                if not isinstance(x, (bool, int, float)):
+                    self.at(operand)
+                    self.ctx.fail("LOGIC_OPERAND", row.lower(), _describe(x))
+                self.at(node)
+                result = _core.op(self.ctx, row, result, x)
+                if bool(x) != is_and:
+                    return result  # the rest cannot be reached
+                continue
+            result = x
+            if bool(x) != is_and:
+                return x
+        if isinstance(result, IR) and len(node.values) > 1 and not self.is_bool(result):
+            self.at(node)
+            self.ctx.fail("LOGIC_OPERAND", row.lower(), result.dtype)
+        return result
+
+    @staticmethod
+    def is_bool(x: Any) -> bool:
+        return x.dtype.startswith("bool")
+
+    def conditional(self, node: ast.IfExp) -> Any:
+        test = self.value(node.test)
+        if not isinstance(test, IR):
+            return self.value(node.body if test else node.orelse)
+        before = self.emitted
+        yes, no = self.value(node.body), self.value(node.orelse)
+        if self.emitted != before:
+            self.at(node)
+            self.ctx.fail("LAZY_EMITS", "a conditional expression")
+        self.at(node)
+        for arm in (yes, no):
+            if not (isinstance(arm, IR) or is_number(arm)):
+                self.ctx.fail("CONDITIONAL_ARM", _describe(arm))
+        return _core.select(self.ctx, test, yes, no, True)
+
+    # ---- subscripts and calls -----------------------------------------------------------------------------------------
+
+    def subscript(self, node: ast.Subscript) -> Any:
+        owner = self.value(node.value)
+        index = self.value(node.slice)
+        self.at(node)
+        return self.item(node, owner, index)
+
+    def item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
+        try:
+            value = owner[index]
+            return value if value.__class__ in _PLAIN_TYPES else self.captured(value)
+        except (TypeError, KeyError, IndexError) as e:
+            if isinstance(e, SyntaxError):
+                raise
+            if owner is None and isinstance(node.value, ast.Name):
+                self.absent(node.value.id)
+            if isinstance(index, IR):
+                self.ctx.fail("RUN_TIME_SUBSCRIPT", _describe(owner))
+            self.ctx.fail("BAD_SUBSCRIPT", _describe(owner), repr(e.args[0]) if isinstance(e, KeyError) else str(e))
+
+    def slice(self, node: ast.Slice) -> slice:
+        return slice(
+            None if node.lower is None else self.value(node.lower),
+            None if node.upper is None else self.value(node.upper),
+            None if node.step is None else self.value(node.step),
+        )
+
+    def call(self, node: ast.Call) -> Any:
+        function = self.value(node.func)
+        args: list[Any] = []
+        for a in node.args:
+            if a.__class__ is ast.Starred:
+                args.extend(self.value(a.value))  # type: ignore[attr-defined]
+            else:
+                args.append(self.value(a))
+        if node.keywords:
+            keywords: dict[str, Any] = {}
+            for k in node.keywords:
+                if k.arg is None:
+                    more = self.value(k.value)
+                elif k.arg in keywords:
+                    self.at(node)
+                    self.ctx.fail("BAD_CALL", f"keyword argument repeated: {k.arg}")
+                else:
+                    more = {k.arg: self.value(k.value)}
+                keywords.update(more)
+        else:
+            keywords = {}
+        self.at(node)
+        return self.invoke(function, args, keywords)
+
+    def invoke(self, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        replaced = _REPLACED.get(id(function))
+        if replaced is not None:
+            return replaced(self, *args, **keywords)
+        cls = function.__class__
+        if cls is FunctionType and not function.__module__.startswith("tirx."):
+            return self.call_helper(function, args, keywords)
+        expand = getattr(function, "_tirx_expand", None)
+        if expand is not None:
+            return expand(self, args, keywords)
+        if not callable(function):
+            self.ctx.fail("BAD_CALL", f"{_describe(function)} is not callable")
+        return function(*args, **keywords)
+
+    def call_helper(self, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """A plain Python function: runs now, may emit through T."""
+        if self.operands:
+            self.settle_operands()
+        self.helper_depth += 1
+        try:
+            result = function(*args, **keywords)
+        finally:
+            self.helper_depth -= 1
+        return self.captured(result) if result.__class__ not in _PLAIN_TYPES else result
+
+    # ---- what Python evaluates as it stands ----------------------------------------------------------------------------
+
+    def as_python(self, node: ast.expr) -> Any:
+        """Lambdas, comprehensions and f-strings: compiled once, evaluated over the scope's names."""
+        code = getattr(node, "_tirx_code", None)
+        if code is None:
+            for n in ast.walk(node):
+                if isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+                    self.at(n)
+                    self.ctx.fail("UNSUPPORTED_EXPRESSION", type(n).__name__)
+            code = compile(ast.Expression(node), self.file_name, "eval", dont_inherit=True)
+            code = shifted(code, self.line_offset)
+            node._tirx_code = code  # type: ignore[attr-defined]
+        self.at(node)
+        self.helper_depth += 1
+        try:
+            return eval(code, Names(self.scope, self.read))
+        except NameError as e:
+            if e.name:
+                self.undefined(e.name, MISSING)
+            raise
+        finally:
+            self.helper_depth -= 1
+
+
+def shifted(code: CodeType, lines: int) -> CodeType:
+    """The code with its line numbers in the file."""
+    inner = tuple(shifted(c, lines) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=inner)
+
+
+def _comparable(x: Any) -> bool:
+    return isinstance(x, (Expr, Buffer, Region)) or is_number(x)
+
+
+def _describe(x: Any) -> str:
+    """A value in the words of a message."""
+    if isinstance(x, Expr):
+        return x.dtype
+    if isinstance(x, Buffer):
+        return x.dtype if x.is_cell else f"buffer {x.name}"
+    if isinstance(x, Region):
+        return f"a region of {x.buffer.name}"
+    if x is None or isinstance(x, (bool, int, float, str)):
+        text = repr(x)
+        return text if len(text) <= 40 else text[:37] + "..."
+    return type(x).__name__
+
+
+describe = _describe
+
+
+# ---- builtins that get another meaning with IR values ----------------------------------------------------------------
+
+
+def _extreme(row: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(p: Expressions, *args: Any, **keywords: Any) -> Any:
+        values = list(args[0]) if len(args) == 1 and not isinstance(args[0], IR) else list(args)
+        if not any(isinstance(v, IR) for v in values) or keywords:
+            return function(*args, **keywords)
+        if len(values) == 1 and len(args) == 1 and isinstance(args[0], IR):
+            p.ctx.fail("BAD_CALL", f"{name}() of a run-time value needs two operands", help=f"use T.{name}(a, b)")
+        result = values[0]
+        for v in values[1:]:
+            result = _core.op(p.ctx, row, result, v)
+        return result
+
+    return call
+
+
+def _no_runtime(name: str, instead: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(p: Expressions, *args: Any, **keywords: Any) -> Any:
+        if args and isinstance(args[0], Expr) and args[0].op not in ("INT", "FLOAT"):
+            p.ctx.fail("BUILTIN_AT_RUN_TIME", name, args[0].dtype, help=instead)
+        if args and isinstance(args[0], Buffer):
+            p.ctx.fail("BUILTIN_AT_RUN_TIME", name, _describe(args[0]), help=instead)
+        return function(*args, **keywords)
+
+    return call
+
+
+def _bool(p: Expressions, *args: Any) -> Any:
+    return _core.condition(p.ctx, args[0]) if args and isinstance(args[0], IR) else bool(*args)
+
+
+def _pow(p: Expressions, *args: Any, **keywords: Any) -> Any:
+    return pow(*args, **keywords)
+
+
+_REPLACED: dict[int, Callable[..., Any]] = {
+    id(min): _extreme("MIN", "min", min),
+    id(max): _extreme("MAX", "max", max),
+    id(int): _no_runtime("int", "use T.cast(x, 'int32')", int),
+    id(float): _no_runtime("float", "use T.cast(x, 'float32')", float),
+    id(len): _no_runtime("len", "use A.shape[0]", len),
+    id(range): _no_runtime("range", "range(...) of a run-time value stands in the head of a for loop only", range),
+    id(bool): _bool,
+}
+
+_EXPRESSIONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Constant: Expressions.constant,
+    ast.Name: Expressions.name,
+    ast.Attribute: Expressions.attribute,
+    ast.Tuple: Expressions.tuple,
+    ast.List: Expressions.list,
+    ast.Set: Expressions.set,
+    ast.Dict: Expressions.dict,
+    ast.Starred: Expressions.starred,
+    ast.BinOp: Expressions.binary,
+    ast.UnaryOp: Expressions.unary,
+    ast.Compare: Expressions.compare,
+    ast.BoolOp: Expressions.logic,
+    ast.IfExp: Expressions.conditional,
+    ast.Subscript: Expressions.subscript,
+    ast.Slice: Expressions.slice,
+    ast.Call: Expressions.call,
+    ast.Lambda: Expressions.as_python,
+    ast.ListComp: Expressions.as_python,
+    ast.SetComp: Expressions.as_python,
+    ast.DictComp: Expressions.as_python,
+    ast.GeneratorExp: Expressions.as_python,
+    ast.JoinedStr: Expressions.as_python,
+    ast.FormattedValue: Expressions.as_python,
+}

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may stand in `with` or in the head of a `for`: loops, branches, attributes, the device entry.
+
+A frame does nothing when it is made. As a statement of its own it is flat: the rest of the enclosing block becomes its
+body. In `with` its body is the block. Loops are also what `for` iterates over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirx import _core
+from tirx.script import state
+
+LOOPS_TEXT = (
+    "Expect the for loop to be one of the following: range, T.serial, T.grid, T.parallel, T.vectorized, T.unroll, "
+    "T.thread_binding"
+)
+
+
+class Frame:
+    """Base of all frames. `flat` opens it until the end of the enclosing block, where that is allowed."""
+
+    __slots__ = ("used",)
+    what = "T.Frame"
+
+    def __init__(self) -> None:
+        self.used = False
+        state.need(self.what).pending_frames.append(self)
+
+    def _begin(self) -> Any:
+        p = state.need(self.what)
+        if self in p.pending_frames:
+            p.pending_frames.remove(self)
+        self.used = True
+        return state.builder(self.what)
+
+    def flat(self) -> Any:
+        state.fail("FRAME_NEEDS_WITH", self.what, outside=TypeError)
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            state.builder(self.what).close()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class Attr(Frame):
+    """T.attr({"key": value}) or T.attr(node, "key", value)."""
+
+    __slots__ = ("items",)
+    what = "T.attr"
+
+    def __init__(self, items: list[tuple[str, Any]]):
+        super().__init__()
+        self.items = items
+
+    def flat(self) -> None:
+        b = self._begin()
+        for key, value in self.items:
+            b.attr(key, value)
+
+    def __enter__(self) -> None:
+        b = self._begin()
+        for key, value in self.items:
+            b.open_attr(key, value)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            for _ in self.items:
+                state.builder(self.what).close()
+
+
+class DeviceEntry(Frame):
+    """T.device_entry(...): from here on the code runs on the GPU."""
+
+    __slots__ = ("launch",)
+    what = "T.device_entry"
+
+    def __init__(self, launch: dict[str, Any] | None):
+        super().__init__()
+        self.launch = launch
+
+    def _open(self, with_form: bool) -> None:
+        b = self._begin()
+        p = state.need(self.what)
+        if p.builder.zone == "device" or (p.entries and not (with_form and p.entries_closed)):
+            state.fail("DEVICE_NESTED")
+        p.entries += 1
+        p.entries_closed = False
+        b.device_entry(self.launch, with_form)
+
+    def flat(self) -> None:
+        self._open(False)
+
+    def __enter__(self) -> None:
+        self._open(True)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        super().__exit__(kind, error, trace)
+        state.need(self.what).entries_closed = True
+
+
+class LaunchThread(Frame):
+    """T.launch_thread("threadIdx.x", 128): an index with its extent."""
+
+    __slots__ = ("extent", "tag", "var")
+    what = "T.launch_thread"
+
+    CALLS = {"blockIdx": "cta_id", "threadIdx": "thread_id", "clusterCtaIdx": "cta_id_in_cluster"}
+
+    def __init__(self, tag: Any, extent: Any):
+        super().__init__()
+        kind, _, axis = tag.partition(".") if isinstance(tag, str) else ("", "", "")
+        if kind not in self.CALLS or axis not in ("x", "y", "z"):
+            state.fail("THREAD_TAG", repr(tag))
+        self.tag = tag
+        self.extent = extent
+        self.var = None
+
+    def flat(self) -> Any:
+        b = self._begin()
+        p = state.need(self.what)
+        kind, _, axis = self.tag.partition(".")
+        if b.zone == "host":
+            DeviceEntry(None).flat()
+        if p.launch_threads.setdefault(self.tag, self.extent) is not self.extent:
+            before = p.launch_threads[self.tag]
+            if not (isinstance(before, int) and before == self.extent):
+                state.fail("LAUNCH_THREAD_EXTENT", self.tag, before, self.extent)
+        else:
+            b.attr("thread_extent." + self.tag, self.extent)
+        op = {"blockIdx": "BLOCK_IDX", "threadIdx": "THREAD_IDX", "clusterCtaIdx": "CLUSTER_CTA"}[kind]
+        self.var = _core.coord(p.ctx, op, "xyz".index(axis))
+        return self.var
+
+    def __enter__(self) -> Any:
+        return self.flat()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        pass
+
+
+class Hint(Frame):
+    """T.hint("message"): kept and printed, without effect."""
+
+    __slots__ = ("attrs", "message")
+    what = "T.hint"
+
+    def __init__(self, message: str, attrs: dict[str, Any]):
+        super().__init__()
+        self.message = message
+        self.attrs = attrs
+
+    def flat(self) -> None:
+        self._begin().attr("tirx_hint", self.message)
+
+    def __enter__(self) -> None:
+        self._begin().open_attr("tirx_hint", self.message)
+
+
+class If(Frame):
+    """with T.If(c): with T.Then(): ... with T.Else(): ..."""
+
+    __slots__ = ("condition", "done")
+    what = "T.If"
+
+    def __init__(self, condition: Any):
+        super().__init__()
+        self.condition = condition
+        self.done = False
+
+    def __enter__(self) -> If:
+        self._begin()
+        state.need(self.what).open_ifs.append(self)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        state.need(self.what).open_ifs.pop()
+        if kind is None and not self.done:
+            state.fail("IF_WITHOUT_THEN")
+
+
+class Then(Frame):
+    __slots__ = ()
+    what = "T.Then"
+
+    def __enter__(self) -> None:
+        b = self._begin()
+        ifs = state.need(self.what).open_ifs
+        if not ifs or ifs[-1].done:
+            state.fail("THEN_OUTSIDE_IF", self.what)
+        ifs[-1].done = True
+        b.open_if(ifs[-1].condition)
+
+
+class Else(Frame):
+    __slots__ = ()
+    what = "T.Else"
+
+    def __enter__(self) -> None:
+        b = self._begin()
+        ifs = state.need(self.what).open_ifs
+        if not ifs or not ifs[-1].done:
+            state.fail("THEN_OUTSIDE_IF", self.what)
+        b.open_else()
+
+
+class While(Frame):
+    __slots__ = ("condition",)
+    what = "T.While"
+
+    def __init__(self, condition: Any):
+        super().__init__()
+        self.condition = condition
+
+    def __enter__(self) -> None:
+        self._begin().open_while(self.condition)
+
+
+class Loop:
+    """One loop. Not a Frame: a loop that is never entered was only an argument."""
+
+    __slots__ = ("annotations", "dtype", "kind", "start", "step", "stop", "unroll")
+
+    def __init__(
+        self,
+        kind: str,
+        start: Any,
+        stop: Any,
+        step: Any = None,
+        unroll: int = 0,
+        annotations: dict[str, Any] | None = None,
+        dtype: Any = None,
+    ):
+        if stop is None:
+            start, stop = 0, start
+        self.kind = kind
+        self.start = start
+        self.stop = stop
+        self.step = 1 if step is None else step
+        self.unroll = unroll
+        self.annotations = annotations
+        self.dtype = dtype
+
+    def open(self, b: Any, name: str) -> Any:
+        if self.kind == "unroll":
+            for bound in (self.start, self.stop, self.step):
+                if (
+                    not isinstance(bound, int)
+                    and getattr(bound, "op", "") != "INT"
+                    and "float" not in getattr(bound, "dtype", "")
+                ):
+                    state.fail("UNROLL_DYNAMIC")
+        return b.open_for(
+            name,
+            self.start,
+            self.stop,
+            self.step,
+            kind=self.kind,
+            unroll=self.unroll,
+            annotations=self.annotations,
+            dtype=self.dtype,
+        )
+
+    def __enter__(self) -> Any:
+        return self.open(state.builder("T." + self.kind), "i")
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            state.builder("T." + self.kind).close()
+
+
+class Grid:
+    """T.grid(n, m, ...): loops in each other, with one variable each."""
+
+    __slots__ = ("loops",)
+
+    def __init__(self, loops: list[Loop]):
+        self.loops = loops
+
+    def __enter__(self) -> Any:
+        b = state.builder("T.grid")
+        found = [loop.open(b, "ijk"[k] if k < 3 else f"i{k}") for k, loop in enumerate(self.loops)]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            for _ in self.loops:
+                state.builder("T.grid").close()
+
+
+def loop(kind: str, start: Any, stop: Any, step: Any, unroll: Any, annotations: Any, dtype: Any) -> Loop:
+    """A loop as the functions of T make it: checks what no IR is needed for."""
+    count = 0
+    if unroll is not None:
+        if unroll is True:
+            count = -1
+        elif unroll is False:
+            count = 1
+        elif not isinstance(unroll, int):
+            raise TypeError(f"unroll must be True, False or a positive int, got {type(unroll).__name__}")
+        elif unroll < 1:
+            raise ValueError(f"unroll must be at least 1, got {unroll}")
+        else:
+            count = unroll
+    kept: dict[str, Any] = {}
+    for key, value in (annotations or {}).items():
+        plain = key.removeprefix("tirx.")
+        if plain == "pragma_unroll":
+            count = -1 if value is True else int(value)
+        elif plain == "disable_unroll":
+            count = 1
+        else:
+            kept[key] = value
+    if dtype is not None and _core.parse_dtype(dtype) not in ("int32", "uint32"):
+        raise ValueError('dtype of a loop/scope-id var must be "int32" or "uint32"')
+    return Loop(kind, start, stop, step, count, kept or None, dtype)

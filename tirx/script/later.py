@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the language that tirx does not have, with what to write instead; and suggestions for mistyped ones."""
+
+from __future__ import annotations
+
+import difflib
+from types import ModuleType
+from typing import Any
+
+# name -> what to write instead ("" when there is nothing)
+_REFUSED: dict[str, str] = {
+    "ptx_legacy": "T.ptx",
+    "s_tir": "T.device_entry() and scope ids",
+    "metal": "",
+    "webgpu": "",
+    "nki": "",
+    "trn": "",
+    "opencl": "",
+    "nvshmem": "",
+    "elected": "if T.cuda.elect_sync(): ...",
+    "sblock": "T.device_entry() and scope ids",
+    "sblock_alloc_buffer": "T.alloc_buffer",
+    "sblock_attr": "T.attr",
+    "block": "T.device_entry() and scope ids",
+    "init": "",
+    "where": "an if",
+    "reads": "",
+    "writes": "",
+    "axis": "",
+    "iter_var": "",
+    "comm_reducer": "",
+    "index_map": "",
+    "tvm_load_matrix_sync": "T.ptx.mma",
+    "tvm_mma_sync": "T.ptx.mma",
+    "tvm_bmma_sync": "T.ptx.mma",
+    "tvm_fill_fragment": "T.ptx.mma",
+    "tvm_store_matrix_sync": "T.ptx.mma",
+    "gpu_load_matrix_sync": "T.ptx.mma",
+    "gpu_mma_sync": "T.ptx.mma",
+    "q_multiply_shift": "",
+    "q_multiply_shift_per_axis": "",
+    "lookup_param": "",
+    "vscale": "",
+    "get_active_lane_mask": "",
+    "call_llvm_intrin": "T.call_extern",
+    "call_llvm_pure_intrin": "T.call_pure_extern",
+    "call_spirv_pure_glsl450": "",
+    "start_profile_intrinsic": "",
+    "end_profile_intrinsic": "",
+}
+
+# names that later versions will have
+_LATER = frozenset(
+    """ptx tile warp wg cta cluster thread SMEMPool TMEMPool wg_reg_tile alloc_tcgen05_ldst_frag alloc_cast_frag S R
+    TileLayout ComposeLayout Iter Layout Axis env_thread scope_id call_kernel external_kernel
+    tensormap_encode_tiled tvm_stack_alloca stack_alloca tvm_access_ptr print_buffer tvm_thread_allreduce
+    gpu_thread_allreduce selector filter masked_load masked_store vectorlow vectorhigh vectorcombine dp4a
+    make_float2 float2_x float2_y float22half2 float22bfloat162_rn bfloat1622float2 fadd2_rn fmul2_rn hmax2 hmin2
+    fp8x4_e4m3_from_float4 half8tofloat8 float8tohalf8 smem_addr_from_uint64 get_tmem_addr decl_tmem
+    sm100_2sm_leader_smem_addr mov_sreg timer_init timer_start timer_end timer_finalize iket wgmma tcgen05
+    runtime_instr_desc wait_until mbarrier_wait_acquire_cluster""".split()
+)
+
+
+def text(space: str, name: str, members: dict[str, Any]) -> str:
+    """The text of the AttributeError for `space.name`."""
+    if name == "elected":
+        return "T.elected() is no longer available. Write explicitly: `if T.cuda.elect_sync(): ...`"
+    if name in _REFUSED:
+        instead = _REFUSED[name]
+        return f"{space}.{name} is not supported by tirx" + (f": use {instead}" if instead else "")
+    if name in _LATER:
+        return f"{space}.{name} is not supported by tirx yet"
+    return f"{space} has no attribute '{name}'"
+
+
+def suggestion(owner: Any, name: str) -> str | None:
+    """A help line for an attribute that is not there."""
+    if name in _REFUSED or name in _LATER:
+        return None
+    names = vars(owner) if isinstance(owner, ModuleType) else dir(owner)
+    close = difflib.get_close_matches(name, [n for n in names if not n.startswith("_")], 1, 0.75)
+    return f"did you mean '{close[0]}'?" if close else None

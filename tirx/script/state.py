@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is being built by this thread, and how the functions of T find it.
+
+While a kernel is parsed its Parser stands on this thread's stack. Functions of T that make IR take the context from it, and
+those that emit statements take the builder; both raise a RuntimeError when nothing is being built.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tirx import _core
+
+if TYPE_CHECKING:
+    from tirx.script.parser import Parser
+
+
+class _Thread(threading.local):
+    parser: Parser | None = None
+
+
+_thread = _Thread()
+
+
+def parser() -> Parser | None:
+    """The kernel that this thread is building, or None."""
+    return _thread.parser
+
+
+def enter(p: Parser) -> Parser | None:
+    """Makes p the current one; gives the one to go back to with `leave`."""
+    outer = _thread.parser
+    _thread.parser = p
+    return outer
+
+
+def leave(outer: Parser | None) -> None:
+    _thread.parser = outer
+
+
+def need(what: str) -> Parser:
+    p = _thread.parser
+    if p is None:
+        raise RuntimeError(f"{what} can only be used inside a kernel")
+    return p
+
+
+def context(what: str) -> Any:
+    return need(what).ctx
+
+
+def builder(what: str) -> Any:
+    """The builder, for a function that emits: counts the emission and settles what waits to be flat."""
+    p = _thread.parser
+    if p is None:
+        raise RuntimeError(f"{what} can only be used inside a kernel")
+    p.emitted += 1
+    if p.pending_frames:
+        p.flatten_pending()
+    return p.builder
+
+
+def is_ir(x: Any) -> bool:
+    """Whether x is a value known at run time only."""
+    return isinstance(x, IR_TYPES)
+
+
+IR_TYPES = (_core.Expr, _core.Buffer)
+
+_BUILTIN = {ValueError: "VALUE", TypeError: "TYPE", RuntimeError: "RUNTIME", KeyError: "KEY"}
+
+
+def fail(row: str, *args: object, outside: type[Exception] = ValueError, help: str | None = None) -> NoReturn:
+    """The diagnostic `row` inside a kernel; outside, the builtin exception with the same text."""
+    p = _thread.parser
+    words = [str(a) for a in args]
+    if p is not None:
+        p.ctx.fail(row, *words, help=help)
+    raise outside(diagnostic_text(row) % tuple(words))
+
+
+def diagnostic_text(row: str) -> str:
+    for name, _, text, _ in _core.diags():
+        if name == row:
+            return text
+    raise KeyError(row)

@@ -1,0 +1,855 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements: one function per node of Python's ast.
+
+A statement function gives None, or the name of the jump that ends the block while the kernel is being built: "return",
+"break" or "continue". Run-time jumps are emitted; the rest of their block can never run and is not walked.
+
+Assignment (language D 1): in the g1 dialect a scalar name is a mutable cell from the start. In g2, and in the host zone of
+both, it is an immutable binding. Where a loop or branch will assign to an immutable name that is bound outside, the name
+becomes a cell before the loop or branch is entered, so that the assignment reaches the outer variable as in Python.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from tirx import _core
+from tirx.script import dtypes, frames
+from tirx.script.annotations import HandleType, LetType, TensorType
+from tirx.script.expressions import _INPLACE, IR, Buffer, Expr, MetaVar, describe, is_number
+from tirx.script.scope import MISSING, Lost
+
+_SIMPLE = ("VAR", "INT", "FLOAT")
+
+
+# ---- which names a block assigns; kept on the nodes -------------------------------------------------------------------
+
+
+def stores(nodes: list[ast.stmt]) -> dict[str, bool]:
+    """Names that the statements assign to -> whether every assignment is of a meta_var."""
+    found: dict[str, bool] = {}
+
+    def add(target: ast.expr, meta: bool) -> None:
+        if isinstance(target, ast.Name):
+            found[target.id] = found.get(target.id, True) and meta
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for t in target.elts:
+                add(t, meta)
+        elif isinstance(target, ast.Starred):
+            add(target.value, meta)
+
+    def walk(body: list[ast.stmt]) -> None:
+        for s in body:
+            if isinstance(s, ast.Assign):
+                f = s.value.func if isinstance(s.value, ast.Call) else None
+                for t in s.targets:
+                    add(t, isinstance(f, ast.Attribute) and f.attr == "meta_var")
+            elif isinstance(s, (ast.AugAssign, ast.AnnAssign)):
+                add(s.target, False)
+            elif isinstance(s, (ast.For, ast.While, ast.If, ast.With)):
+                walk(s.body)
+                walk(getattr(s, "orelse", []))
+
+    walk(nodes)
+    return found
+
+
+def stores_of(node: ast.stmt) -> dict[str, bool]:
+    try:
+        return node._tirx_stores  # type: ignore[attr-defined]
+    except AttributeError:
+        node._tirx_stores = found = stores([node])  # type: ignore[attr-defined]
+        return found
+
+
+def always_stores(nodes: list[ast.stmt]) -> set[str]:
+    """Names that the statements assign to on every way through them."""
+    found: set[str] = set()
+    for s in nodes:
+        if isinstance(s, ast.Assign):
+            for t in s.targets:
+                if isinstance(t, ast.Name):
+                    found.add(t.id)
+        elif isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name) and s.value is not None:
+            found.add(s.target.id)
+        elif isinstance(s, ast.If):
+            found |= arms_store(s)
+    return found
+
+
+def arms_store(node: ast.If) -> set[str]:
+    """Names that both arms assign to."""
+    try:
+        return node._tirx_arms  # type: ignore[attr-defined]
+    except AttributeError:
+        found = always_stores(node.body) & always_stores(node.orelse) if node.orelse else set()
+        node._tirx_arms = found  # type: ignore[attr-defined]
+        return found
+
+
+class Statements:
+    """The part of the Parser that walks statements."""
+
+    ctx: Any
+    builder: Any
+    scope: Any
+
+    def block(self, nodes: list[ast.stmt]) -> str | None:
+        for node in nodes:
+            visit = _STATEMENTS.get(node.__class__)
+            if visit is None:
+                self.at(node)
+                self.ctx.fail("UNSUPPORTED_STATEMENT", _STATEMENT_NAMES.get(type(node), type(node).__name__))
+            jump = visit(self, node)
+            if self.pending_frames:
+                self.flatten_pending()
+            if jump is not None:
+                return jump
+        return None
+
+    def inner(self, nodes: list[ast.stmt], what: str) -> None:
+        """A block of its own at run time."""
+        self.scope.open()
+        self.run_time += 1
+        try:
+            self.block(nodes)
+        finally:
+            self.run_time -= 1
+        self.scope.close(what)
+
+    # ---- assignment ---------------------------------------------------------------------------------------------------
+
+    def assign(self, node: ast.Assign) -> None:
+        value = self.right_side(node.value)
+        if len(node.targets) > 1 and isinstance(value, IR) and not self.is_fresh(value):
+            self.at(node)
+            value = self.once(value)
+        for target in node.targets:
+            self.assign_to(target, value, node)
+
+    def right_side(self, node: ast.expr) -> Any:
+        self.emitted += 1
+        if node.__class__ is ast.Tuple:
+            return tuple(self.elements(node.elts))  # type: ignore[attr-defined]
+        return self.eval(node)
+
+    def once(self, value: Any) -> Any:
+        """A value that several stores use, or that a store may change."""
+        if isinstance(value, Buffer) and not is_scalar(value):
+            return value
+        if isinstance(value, Expr) and value.op in _SIMPLE:
+            return value
+        return self.builder.bind("t", value)
+
+    def assign_to(self, target: ast.expr, value: Any, node: ast.stmt) -> None:
+        kind = target.__class__
+        if kind is ast.Name:
+            self.at(node)
+            self.assign_name(target.id, value, node)  # type: ignore[attr-defined]
+        elif kind is ast.Subscript:
+            self.assign_item(target, value, node)  # type: ignore[arg-type]
+        elif kind is ast.Attribute:
+            self.assign_attribute(target, value, node)  # type: ignore[arg-type]
+        elif kind is ast.Tuple or kind is ast.List:
+            self.unpack(target, value, node)  # type: ignore[arg-type]
+        else:
+            self.at(target)
+            self.ctx.fail("UNSUPPORTED_STATEMENT", f"assignment to {type(target).__name__}")
+
+    def unpack(self, target: ast.Tuple | ast.List, value: Any, node: ast.stmt) -> None:
+        meta = isinstance(value, MetaVar)
+        if meta:
+            value = value.value
+        self.at(node)
+        if isinstance(value, IR):
+            self.ctx.fail("UNPACK_VALUE", describe(value))
+        try:
+            values = list(value)
+        except TypeError:
+            self.ctx.fail("UNPACK_VALUE", describe(value))
+        if meta:
+            values = [MetaVar(v) for v in values]
+        elif any(map(self.is_store, target.elts)):
+            # all right sides are taken before the first store
+            values = [self.once(v) if isinstance(v, IR) and not self.is_fresh(v) else v for v in values]
+        names = target.elts
+        star = [k for k, t in enumerate(names) if isinstance(t, ast.Starred)]
+        if len(star) > 1 or (len(values) != len(names) if not star else len(values) < len(names) - 1):
+            self.ctx.fail("UNPACK_COUNT", len(names) - len(star), len(values))
+        if star:
+            k = star[0]
+            behind = len(names) - k - 1
+            middle = values[k : len(values) - behind]
+            for t, v in zip(names[:k], values[:k]):
+                self.assign_to(t, v, node)
+            self.assign_to(names[k].value, middle, node)  # type: ignore[attr-defined]
+            for t, v in zip(names[k + 1 :], values[len(values) - behind :]):
+                self.assign_to(t, v, node)
+            return
+        for t, v in zip(names, values):
+            self.assign_to(t, v, node)
+
+    def is_store(self, target: ast.expr) -> bool:
+        """Whether assigning to the target writes memory that another right side may read."""
+        if isinstance(target, ast.Name):
+            return self.cell_of(target.id) is not None
+        return True
+
+    def cell_of(self, name: str) -> Buffer | None:
+        """The buffer that an assignment to the name stores into, or None when the name is bound anew."""
+        scope = self.scope
+        if name in scope.nonlocals:
+            scope = scope.parent.owner(name) if scope.parent is not None else None
+            value = MISSING if scope is None else scope.names[name]
+        else:
+            value = scope.names.get(name, MISSING)
+            if value is MISSING and scope.parent is not None:
+                owner = scope.parent.owner(name)
+                value = MISSING if owner is None else owner.names[name]
+                if value.__class__ is Buffer and not value.is_cell:
+                    return None
+            elif name in scope.stored and self.dialect == "g2":
+                return None  # a parameter of an inline function is Python's local
+        return value if value.__class__ is Buffer and is_scalar(value) else None
+
+    def bind_name(self, name: str, value: Any) -> None:
+        scope = self.scope
+        if name in scope.nonlocals:
+            owner = scope.parent.owner(name) if scope.parent is not None else None
+            if owner is not None:
+                owner.bind(name, value)
+                return
+        scope.bind(name, value)
+
+    def assign_name(self, name: str, value: Any, node: ast.stmt) -> None:
+        cls = value.__class__
+        if cls is MetaVar:
+            self.bind_name(name, value.value)
+            return
+        if cls is Buffer:
+            if self.is_fresh(value):
+                self.take_fresh(value, name)
+                self.bind_name(name, value)
+                return
+            if not value.is_cell:
+                self.bind_name(name, value)  # an alias
+                return
+        elif cls is Expr:
+            if value.dtype == "handle":
+                self.assign_pointer(name, value)
+                return
+            if self.is_fresh(value):
+                if self.declares_quoted(name, value):
+                    return
+                self.take_fresh(value, name)
+                self.bind_name(name, value)
+                return
+        elif not isinstance(value, (int, float)):
+            self.assign_object(name, value)
+            return
+        cell = self.cell_of(name)
+        if cell is not None:
+            self.builder.store(cell, (0,), value)
+            return
+        hoist = self.hoists.get(name)
+        if hoist is not None and self.may_hoist(name, hoist):
+            self.bind_hoisted(name, hoist, value)
+            return
+        self.declare(name, value)
+
+    def declare(self, name: str, value: Any) -> None:
+        """A scalar name that is bound anew."""
+        if self.dialect == "g1" and self.builder.zone == "device" or name in self.scope.shared:
+            self.bind_name(name, self.builder.cell(name, self.dtype_of(value), value))
+        elif value.__class__ is Expr and value.op in ("INT", "FLOAT"):
+            self.bind_name(name, value)
+        elif isinstance(value, IR):
+            self.bind_name(name, self.builder.bind(name, value))
+        elif self.builder.zone == "host":
+            self.bind_name(name, value)
+        else:
+            self.bind_name(name, _core.literal(self.ctx, self.dtype_of(value), value))
+
+    def dtype_of(self, value: Any) -> str:
+        if isinstance(value, IR):
+            return value.dtype
+        if isinstance(value, bool):
+            return "bool"
+        if isinstance(value, float):
+            return "float32"
+        return "int32" if -(2**31) <= value < 2**31 else "int64"
+
+    def assign_pointer(self, name: str, value: Expr) -> None:
+        before = self.scope.names.get(name)
+        if before.__class__ is Expr and before.dtype == "handle":
+            if self.dialect == "g1" or self.scope.is_outer(name):
+                self.ctx.fail("POINTER_REASSIGNED", name)
+        self.bind_name(name, value if self.is_fresh(value) else self.builder.bind(name, value))
+        self.forget_fresh(value)
+
+    def assign_object(self, name: str, value: Any) -> None:
+        """A Python value; in g1 the scalars in a list become cells, so that xs[0] = e stores."""
+        if self.dialect == "g1" and self.builder.zone == "device" and value.__class__ in (list, tuple):
+            runtime = value.__class__ is list or any(isinstance(v, IR) for v in value)
+            if runtime and all(isinstance(v, IR) or is_number(v) for v in value):
+                value = value.__class__(self.cell_element(f"{name}_{k}", v) for k, v in enumerate(value))
+        elif isinstance(value, frames.Frame):
+            value = value.flat()
+        name_resources = getattr(type(value), "_tirx_name_resources", None)
+        if name_resources is not None:
+            name_resources(value, self, name)
+        self.bind_name(name, value)
+
+    def cell_element(self, name: str, value: Any) -> Any:
+        if self.is_fresh(value):
+            self.take_fresh(value, name)
+            return value
+        if isinstance(value, Buffer) and not value.is_cell:
+            return value
+        if isinstance(value, Expr) and value.dtype == "handle":
+            return value
+        return self.builder.cell(name, self.dtype_of(value), value)
+
+    def assign_item(self, target: ast.Subscript, value: Any, node: ast.stmt) -> None:
+        owner = self.value(target.value)
+        index = self.value(target.slice)
+        self.at(node)
+        if isinstance(value, MetaVar):
+            value = value.value
+        self.store_item(target, owner, index, value)
+
+    def store_item(self, target: ast.Subscript, owner: Any, index: Any, value: Any) -> None:
+        if owner.__class__ is Buffer:
+            if not (isinstance(value, (IR, _core.Region)) or is_number(value)):
+                self.ctx.fail("STORE_VALUE", owner.name, describe(value))
+            owner[index] = value
+            return
+        if owner.__class__ in (list, tuple) and isinstance(index, int) and -len(owner) <= index < len(owner):
+            held = owner[index]
+            if held.__class__ is Buffer and held.is_cell and (isinstance(value, IR) or is_number(value)):
+                self.builder.store(held, (0,), value)
+                return
+        try:
+            owner[index] = value
+        except (TypeError, KeyError, IndexError) as e:
+            if isinstance(e, SyntaxError):
+                raise
+            if owner is None and isinstance(target.value, ast.Name):
+                self.absent(target.value.id)
+            if isinstance(owner, Expr):
+                self.ctx.fail("STORE_INTO_VALUE", describe(owner))
+            if isinstance(index, IR):
+                self.ctx.fail("RUN_TIME_SUBSCRIPT", describe(owner))
+            self.ctx.fail("BAD_SUBSCRIPT", describe(owner), str(e))
+
+    def assign_attribute(self, target: ast.Attribute, value: Any, node: ast.stmt) -> None:
+        owner = self.value(target.value)
+        self.at(node)
+        held = getattr(owner, target.attr, None)
+        meta = isinstance(value, MetaVar)
+        if meta:
+            value = value.value
+        elif held.__class__ is Buffer and is_scalar(held) and (isinstance(value, IR) or is_number(value)):
+            if not self.is_fresh(value) and not (value.__class__ is Buffer and not value.is_cell):
+                self.builder.store(held, (0,), value)
+                return
+        if isinstance(owner, (Expr, Buffer)):
+            self.ctx.fail("STORE_ATTRIBUTE", target.attr, describe(owner))
+        try:
+            setattr(owner, target.attr, value)
+        except (AttributeError, TypeError) as e:
+            self.ctx.fail("NO_ATTRIBUTE", str(e))
+
+    def aug_assign(self, node: ast.AugAssign) -> None:
+        self.emitted += 1
+        target = node.target
+        if target.__class__ is ast.Name:
+            current = self.name(target)  # type: ignore[arg-type]
+            current, right = self.beside(current, node.value)
+            value = self.updated(node, current, right)
+            if value is not None:
+                if not (isinstance(value, IR) or isinstance(value, (int, float))):
+                    self.bind_name(target.id, value)  # type: ignore[attr-defined]
+                    return
+                if self.run_time and not isinstance(current, IR) and self.scope.is_outer(target.id):  # type: ignore[attr-defined]
+                    self.ctx.fail("PYTHON_VALUE_CHANGES", target.id)  # type: ignore[attr-defined]
+                self.assign_name(target.id, value, node)  # type: ignore[attr-defined]
+        elif target.__class__ is ast.Subscript:
+            owner = self.value(target.value)  # type: ignore[attr-defined]
+            index = self.value(target.slice)  # type: ignore[attr-defined]
+            self.at(node)
+            current = self.item(target, owner, index)  # type: ignore[arg-type]
+            current, right = self.beside(current, node.value)
+            value = self.updated(node, current, right)
+            if value is not None:
+                self.store_item(target, owner, index, value)  # type: ignore[arg-type]
+        else:
+            owner = self.value(target.value)  # type: ignore[attr-defined]
+            try:
+                current = getattr(owner, target.attr)  # type: ignore[attr-defined]
+            except AttributeError as e:
+                self.at(node)
+                self.ctx.fail("NO_ATTRIBUTE", str(e))
+            current, right = self.beside(current, node.value)
+            value = self.updated(node, current, right)
+            if current.__class__ is Buffer and is_scalar(current):
+                self.builder.store(current, (0,), value)
+            elif value is not None:
+                setattr(owner, target.attr, value)  # type: ignore[attr-defined]
+
+    def updated(self, node: ast.AugAssign, current: Any, right: Any) -> Any:
+        return self.operate(node, _INPLACE[node.op.__class__], current, right)
+
+    # ---- annotated assignment ---------------------------------------------------------------------------------------------
+
+    def ann_assign(self, node: ast.AnnAssign) -> None:
+        self.emitted += 1
+        annotation = self.annotation(node.annotation)
+        target = node.target
+        self.at(node)
+        if isinstance(annotation, LetType):
+            self.ann_let(node, annotation)
+            return
+        if isinstance(annotation, dtypes.ArrayAnnotation):
+            if node.value is not None:
+                self.ctx.fail("ARRAY_INITIAL_VALUE")
+            array = _core.buffer(self.ctx, self.target_name(target), annotation.shape, annotation.dtype, "local")
+            self.builder.alloc(array)
+            self.bind_target(target, array)
+            return
+        if annotation in (int, float, bool):
+            instead = {int: "T.int32", float: "T.float32", bool: "T.bool"}[annotation]
+            self.at(node.annotation)
+            self.ctx.fail("PYTHON_ANNOTATION", annotation.__name__, help=f"use {instead}")
+        if isinstance(annotation, (HandleType, TensorType)):
+            self.at(node.annotation)
+            self.ctx.fail("LET_FOR_POINTERS")
+        if not isinstance(annotation, dtypes.DType):
+            self.at(node.annotation)
+            self.ctx.fail("BAD_ANNOTATION", describe(annotation))
+        value = None
+        if node.value is not None:
+            value = self.value(node.value)
+            self.at(node)
+            if not (isinstance(value, IR) or is_number(value)):
+                self.ctx.fail("CELL_VALUE", annotation, describe(value))
+        name = self.target_name(target)
+        if isinstance(target, ast.Name):
+            cell = self.cell_of(name)
+            if cell is not None and cell.is_cell and cell.dtype == annotation.dtype and self.scope.is_outer(name):
+                if value is not None:
+                    self.builder.store(cell, (0,), value)
+                return
+            hoist = self.hoists.get(name)
+            if hoist is not None and value is not None and self.may_hoist(name, hoist):
+                self.bind_hoisted(name, hoist, value, annotation.dtype)
+                return
+        self.bind_target(target, self.builder.cell(name, annotation.dtype, value))
+
+    def target_name(self, target: ast.expr) -> str:
+        if isinstance(target, ast.Name):
+            return target.id
+        if isinstance(target, ast.Attribute):
+            return target.attr
+        self.at(target)
+        self.ctx.fail("UNSUPPORTED_STATEMENT", "annotated assignment to a subscript")
+        return ""
+
+    def bind_target(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            self.bind_name(target.id, value)
+        else:
+            setattr(self.value(target.value), target.attr, value)  # type: ignore[attr-defined]
+
+    def ann_let(self, node: ast.AnnAssign, annotation: LetType) -> None:
+        if node.value is None:
+            self.ctx.fail("LET_NEEDS_VALUE")
+        value = self.value(node.value)  # type: ignore[arg-type]
+        self.at(node)
+        if not (isinstance(value, IR) or is_number(value)):
+            self.ctx.fail("CELL_VALUE", "let", describe(value))
+        name = self.target_name(node.target)
+        before = self.scope.names.get(name)
+        if before.__class__ is Expr and before.dtype == "handle" and self.scope.is_outer(name):
+            self.ctx.fail("POINTER_REASSIGNED", name)
+        dtype = annotation.dtype
+        if dtype is None and not isinstance(value, IR):
+            dtype = self.dtype_of(value)
+        self.forget_fresh(value)
+        self.bind_target(node.target, self.builder.bind(name, value, dtype))
+
+    def annotation(self, node: ast.expr) -> Any:
+        """The value of an annotation; a quoted one is read."""
+        value = self.value(node)
+        if isinstance(value, str) and not dtypes.is_dtype(value):
+            try:
+                tree = ast.parse(value.strip(), mode="eval").body
+            except SyntaxError:
+                self.at(node)
+                self.ctx.fail("BAD_ANNOTATION", repr(value))
+            for n in ast.walk(tree):
+                ast.copy_location(n, node)
+            return self.annotation(tree)
+        if isinstance(value, str):
+            return dtypes.dtype(value)
+        return value
+
+    # ---- names that become cells, names of both arms ---------------------------------------------------------------------
+
+    def prepare(self, node: ast.stmt, own: set[str] | frozenset[str] = frozenset()) -> None:
+        """Before a run-time block: names bound outside that it assigns to become cells."""
+        for name, meta in stores_of(node).items():
+            if name in own:
+                continue
+            scope = self.scope.owner(name) if name in self.scope.nonlocals else self.scope
+            value = MISSING if scope is None else scope.names.get(name, MISSING)
+            if value is MISSING or value.__class__ is Lost or value.__class__ is Buffer and is_scalar(value):
+                continue
+            scalar = value.__class__ is Expr and value.dtype != "handle" or value.__class__ in (int, float, bool)
+            if scalar and not meta and self.builder.zone == "device":
+                self.at(node)
+                self.emitted += 1
+                cell = self.builder.cell(name, self.dtype_of(value), value)
+                scope.bind(name, cell)
+
+    def forbid_early_reads(self, node: ast.stmt, own: set[str]) -> None:
+        """In a loop: a Python value, buffer or pointer that a later line of the body replaces."""
+        for name in stores_of(node):
+            value = self.scope.names.get(name, MISSING)
+            if name in own or value is MISSING or value.__class__ is Lost:
+                continue
+            if value.__class__ is Buffer and is_scalar(value):
+                continue
+            if value.__class__ is Expr and value.dtype == "handle" and self.dialect == "g1":
+                continue  # the assignment itself is refused
+            self.scope.bind(name, Lost(" (this loop gives it another value, which is known at run time only)"))
+
+    def may_hoist(self, name: str, hoist: list[Any]) -> bool:
+        """Whether the assignment stands in an arm of the branch that declares the name for both arms."""
+        return hoist[0] is self.scope and (self.unbound(name) or hoist[1] is not None)
+
+    def bind_hoisted(self, name: str, hoist: list[Any], value: Any, dtype: str | None = None) -> None:
+        scope, cell, level = hoist
+        if cell is None:
+            cell = self.builder.hoist_cell(name, dtype or self.dtype_of(value), level)
+            hoist[1] = cell
+        self.builder.store(cell, (0,), value)
+        scope.bind(name, cell)
+
+    # ---- control ---------------------------------------------------------------------------------------------------------
+
+    def expression(self, node: ast.Expr) -> None:
+        if node.value.__class__ is ast.Constant:
+            return  # docstrings, ..., numbers: nothing to do
+        value = self.value(node.value)
+        self.at(node)
+        self.discard(value, node)
+
+    def discard(self, value: Any, node: ast.stmt) -> None:
+        """A value that stands as a statement."""
+        if value.__class__ is Expr:
+            if value.op != "VAR":
+                self.emitted += 1
+                self.builder.evaluate(value)
+        elif isinstance(value, frames.Frame):
+            if not value.used:
+                value.flat()
+        elif value.__class__ in (list, tuple):
+            for v in value:
+                self.discard(v, node)
+        elif isinstance(value, (frames.Loop, frames.Grid)):
+            self.ctx.fail("UNEXPECTED_STATEMENT", describe(value))
+
+    def pass_(self, node: ast.Pass) -> None:
+        pass
+
+    def nonlocal_(self, node: ast.Nonlocal) -> None:
+        for name in node.names:
+            if self.scope.parent is None or self.scope.parent.owner(name) is None:
+                self.at(node)
+                self.ctx.fail("NO_NONLOCAL", name)
+            self.scope.nonlocals.add(name)
+
+    def if_(self, node: ast.If) -> str | None:
+        test = self.value(node.test)
+        if not isinstance(test, IR):
+            return self.block(node.body if self.truth(node.test, test) else node.orelse)
+        self.prepare(node)
+        self.at(node.test)
+        self.emitted += 1
+        outer, level = self.hoists, self.builder.depth - 1
+        new = {n for n in arms_store(node) if n not in outer and self.unbound(n)}
+        if new:
+            self.hoists = {**outer, **{n: [self.scope, None, level] for n in new}}
+        try:
+            self.builder.open_if(test)
+            self.inner(node.body, "a branch")
+            self.builder.close()
+            if node.orelse:
+                self.builder.open_else()
+                self.inner(node.orelse, "a branch")
+                self.builder.close()
+        finally:
+            made, self.hoists = self.hoists, outer
+        for n in new:
+            if made[n][1] is not None:
+                self.scope.bind(n, made[n][1])
+        return None
+
+    def unbound(self, name: str) -> bool:
+        value = self.scope.names.get(name, MISSING)
+        return value is MISSING or value.__class__ is Lost
+
+    def truth(self, node: ast.expr, test: Any) -> bool:
+        if test is None or isinstance(test, (bool, int, float)):
+            return bool(test)
+        self.at(node)
+        self.ctx.fail("CONDITION_KIND", describe(test))
+        return False
+
+    def while_(self, node: ast.While) -> str | None:
+        if node.orelse:
+            self.at(node.orelse[0])
+            self.ctx.fail("LOOP_ELSE", "while")
+        if self.is_constexpr(node.test):
+            self.at(node.test)
+            self.ctx.fail("UNSUPPORTED_STATEMENT", "while T.constexpr(...)", help="use a for loop over a Python range")
+        self.prepare(node)
+        self.scope.open()
+        self.forbid_early_reads(node, set())
+        before = self.emitted
+        test = self.value(node.test)
+        if self.emitted != before:
+            self.at(node.test)
+            self.ctx.fail("LAZY_EMITS", "a while condition")
+        if not isinstance(test, IR) and not self.truth(node.test, test):
+            self.scope.close("a loop")
+            return None
+        self.at(node.test)
+        self.emitted += 1
+        self.builder.open_while(test if isinstance(test, IR) else True)
+        self.loop_body(node.body)
+        self.builder.close()
+        self.scope.close("a loop")
+        return None
+
+    def is_constexpr(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "constexpr"
+
+    def loop_body(self, nodes: list[ast.stmt]) -> None:
+        outer, self.loops = self.loops, [*self.loops, ("run", 0)]
+        self.run_time += 1
+        try:
+            self.block(nodes)
+        finally:
+            self.loops = outer
+            self.run_time -= 1
+
+    def for_(self, node: ast.For) -> str | None:
+        if node.orelse:
+            self.at(node.orelse[0])
+            self.ctx.fail("LOOP_ELSE", "for")
+        loop = self.loop_of(node.iter)
+        if isinstance(loop, (frames.Loop, frames.Grid)):
+            return self.run_time_loop(node, loop.loops if isinstance(loop, frames.Grid) else [loop])
+        return self.python_loop(node, loop)
+
+    def loop_of(self, node: ast.expr) -> Any:
+        if node.__class__ is ast.Call and node.func.__class__ is ast.Name and not node.keywords:  # type: ignore[attr-defined]
+            if self.value(node.func) is range:  # type: ignore[attr-defined]
+                args = self.elements(node.args)  # type: ignore[attr-defined]
+                self.at(node)
+                if not 1 <= len(args) <= 3:
+                    self.ctx.fail("RANGE_ARITY")
+                if len(args) == 1:
+                    return frames.Loop("serial", 0, args[0])
+                return frames.Loop("serial", args[0], args[1], args[2] if len(args) == 3 else 1)
+        value = self.value(node)
+        if isinstance(value, (list, tuple, range, dict, set, frozenset, enumerate, zip, map, filter, reversed)):
+            return value
+        if hasattr(value, "__next__") or isinstance(
+            value, (frames.Loop, frames.Grid, type({}.items()), type({}.keys()))
+        ):
+            return value
+        if isinstance(value, type({}.values())):
+            return value
+        self.at(node)
+        self.ctx.fail("FOR_ITERABLE", describe(value))
+        return None
+
+    def run_time_loop(self, node: ast.For, loops: list[frames.Loop]) -> None:
+        target = node.target
+        if len(loops) == 1 and isinstance(target, ast.Name):
+            names = [target.id]
+        elif isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(loops):
+            names = [t.id if isinstance(t, ast.Name) else "" for t in target.elts]
+        else:
+            names = [""]
+        if "" in names:
+            self.at(target)
+            self.ctx.fail("LOOP_TARGET", len(loops))
+        own = set(names)
+        self.prepare(node, own)
+        self.at(node)
+        self.emitted += 1
+        variables = [loop.open(self.builder, name) for loop, name in zip(loops, names)]
+        self.scope.open()
+        self.forbid_early_reads(node, own)
+        for name, variable in zip(names, variables):
+            self.scope.bind(name, variable)
+        self.loop_body(node.body)
+        self.scope.close_loop("a loop", own)
+        for _ in loops:
+            self.builder.close()
+
+    def python_loop(self, node: ast.For, values: Any) -> str | None:
+        """A Python sequence: the body once per element, while the kernel is built."""
+        outer, self.loops = self.loops, [*self.loops, ("python", self.run_time)]
+        try:
+            for k, value in enumerate(values):
+                if k >= 65536:
+                    self.at(node)
+                    self.ctx.fail("TOO_MANY_TURNS", 65536)
+                self.bind_python(node.target, value)
+                jump = self.block(node.body)
+                if jump == "break":
+                    break
+                if jump == "return":
+                    return jump
+        finally:
+            self.loops = outer
+        return None
+
+    def bind_python(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            self.bind_name(target.id, self.captured(value))
+        else:
+            self.assign_to(target, MetaVar(value), target)  # type: ignore[arg-type]
+
+    def jump(self, node: ast.Break | ast.Continue) -> str:
+        word = "break" if isinstance(node, ast.Break) else "continue"
+        self.at(node)
+        if not self.loops:
+            self.ctx.fail("JUMP_OUTSIDE_LOOP", word)
+        kind, depth = self.loops[-1]
+        if kind == "python":
+            if self.run_time > depth:
+                self.ctx.fail("PYTHON_LOOP_JUMP", word)
+            return word
+        self.emitted += 1
+        if word == "break":
+            self.builder.break_()
+        else:
+            self.builder.continue_()
+        return word
+
+    def return_(self, node: ast.Return) -> str:
+        value = None if node.value is None else self.value(node.value)
+        self.at(node)
+        if self.inlined is not None:
+            if self.run_time > self.inlined.run_time:
+                self.ctx.fail("EARLY_RETURN")
+            self.inlined.result = value
+            return "return"
+        self.emitted += 1
+        self.builder.return_(value)
+        return "return"
+
+    def assert_(self, node: ast.Assert) -> None:
+        test = self.value(node.test)
+        kind, parts = "AssertionError", []
+        if node.msg is not None:
+            kind, parts = self.assert_message(node.msg)
+        self.at(node)
+        if not isinstance(test, IR):
+            if not test:
+                self.ctx.fail("STATIC_ASSERT", ": " + "".join(parts) if parts else "")
+            return
+        self.emitted += 1
+        self.builder.assert_(test, kind, parts)
+
+    def assert_message(self, node: ast.expr) -> tuple[str, list[str]]:
+        message = self.value(node)
+        self.at(node)
+        if isinstance(message, str):
+            return "AssertionError", [message]
+        if not isinstance(message, tuple):
+            self.ctx.fail("ASSERT_MESSAGE", describe(message))
+        if len(message) != 2 or not isinstance(message[1], (list, tuple)):
+            self.ctx.fail("ASSERT_TUPLE")
+        if not isinstance(message[0], str):
+            self.ctx.fail("ASSERT_KIND")
+        return message[0], [str(part) for part in message[1]]
+
+    def with_(self, node: ast.With) -> str | None:
+        entered: list[Any] = []
+        self.prepare(node)
+        self.scope.open()
+        self.run_time += 1
+        try:
+            for item in node.items:
+                manager = self.value(item.context_expr)
+                self.at(item.context_expr)
+                if not self.is_manager(manager):
+                    self.ctx.fail("WITH_CONTEXT", describe(manager))
+                value = manager.__enter__()
+                entered.append(manager)
+                if item.optional_vars is not None:
+                    self.bind_python(item.optional_vars, value)
+            self.block(node.body)
+        finally:
+            self.run_time -= 1
+        # after a fault nothing is closed: the function is given up
+        for manager in reversed(entered):
+            self.at(node)
+            manager.__exit__(None, None, None)
+        self.scope.close("a with block")
+        return None
+
+    def is_manager(self, x: Any) -> bool:
+        if isinstance(x, (frames.Frame, frames.Loop, frames.Grid)):
+            return True
+        kind = type(x)
+        if not (hasattr(kind, "__enter__") and hasattr(kind, "__exit__")):
+            return False
+        return hasattr(kind, "_tirx_name_resources") or kind.__name__ == "_GeneratorContextManager"
+
+
+def is_scalar(buffer: Buffer) -> bool:
+    """Whether an assignment to the buffer's name stores its one element."""
+    return buffer.is_cell or buffer.shape == (1,)
+
+
+_STATEMENTS: dict[type, Callable[[Any, Any], str | None]] = {
+    ast.Assign: Statements.assign,
+    ast.AugAssign: Statements.aug_assign,
+    ast.AnnAssign: Statements.ann_assign,
+    ast.Expr: Statements.expression,
+    ast.Pass: Statements.pass_,
+    ast.If: Statements.if_,
+    ast.For: Statements.for_,
+    ast.While: Statements.while_,
+    ast.With: Statements.with_,
+    ast.Break: Statements.jump,
+    ast.Continue: Statements.jump,
+    ast.Return: Statements.return_,
+    ast.Assert: Statements.assert_,
+    ast.Nonlocal: Statements.nonlocal_,
+}
+_STATEMENT_NAMES: dict[type, str] = {
+    ast.Try: "try",
+    ast.Raise: "raise",
+    ast.Delete: "del",
+    ast.Global: "global",
+    ast.Import: "import",
+    ast.ImportFrom: "import",
+    ast.ClassDef: "class",
+    ast.Match: "match",
+    ast.AsyncFor: "async for",
+    ast.AsyncWith: "async with",
+    ast.AsyncFunctionDef: "async def",
+}
+if hasattr(ast, "TryStar"):
+    _STATEMENT_NAMES[ast.TryStar] = "try"

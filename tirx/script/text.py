@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tirx.from_source: kernels from text, as `script()` prints them or as a file would hold them.
+
+The text is Python that is run with T, I and what `extra_vars` adds. Import lines of the language's own names are read over;
+other imports are refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from typing import Any
+
+from tirx import _core
+from tirx.errors import DiagnosticError
+from tirx.module import IRModule
+from tirx.script import source
+
+_ROOTS = ("tirx", "tvm", "tvm_tirx", "__future__")
+_count = itertools.count(1)
+
+
+def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
+    """The function or module that the text defines.
+
+    >>> import tirx
+    >>> f = tirx.from_source('''
+    ... @T.prim_func
+    ... def f(A: T.Buffer((32,), "int32")):
+    ...     T.device_entry()
+    ...     bx = T.cta_id([1])
+    ...     tx = T.thread_id([32])
+    ...     A[tx] = tx
+    ... ''')
+    >>> f.__name__
+    'f'
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"from_source takes text, got {type(text).__name__}")
+    name = f"<tirx source {next(_count)}>"
+    ctx = _core.Context()
+    file = ctx.add_file(name, text)
+    ctx.set_place(file, "")
+    try:
+        tree = ast.parse(text, name)
+    except SyntaxError as e:
+        line = e.lineno or 1
+        column = max((e.offset or 1) - 1, 0)
+        ctx.at_pos(line, column, line, column + 1)
+        ctx.fail("BAD_SOURCE", e.msg)
+    tree.body = [_without_known_imports(ctx, s) for s in tree.body]
+    names = _names()
+    names.update(extra_vars or {})
+    before = set(names)
+    source.register(name, text)
+    try:
+        code = compile(tree, name, "exec", dont_inherit=True)
+        try:
+            exec(code, names)
+        except DiagnosticError:
+            raise
+        except NameError as e:
+            line = e.__traceback__.tb_next.tb_lineno if e.__traceback__ and e.__traceback__.tb_next else 1
+            ctx.at_pos(line, 0, line, 0)
+            ctx.fail("UNDEFINED_NAME", e.name or str(e), "")
+    finally:
+        source.forget(name)
+    made = {k: v for k, v in names.items() if k not in before and isinstance(v, (_core.Function, IRModule))}
+    if not made:
+        from tirx.script.decorators import JitFunction
+
+        jits = [v for k, v in names.items() if k not in before and isinstance(v, JitFunction)]
+        if len(jits) == 1:
+            return jits[0]
+        ctx.at_pos(1, 0, 1, 0)
+        ctx.fail("NOTHING_DEFINED")
+    modules = [v for v in made.values() if isinstance(v, IRModule)]
+    if modules:
+        return modules[-1]
+    if len(made) == 1:
+        return next(iter(made.values()))
+    return IRModule(made)
+
+
+def _without_known_imports(ctx: Any, s: ast.stmt) -> ast.stmt:
+    if isinstance(s, (ast.Import, ast.ImportFrom)):
+        modules = [s.module or ""] if isinstance(s, ast.ImportFrom) else [a.name for a in s.names]
+        for module in modules:
+            if module.partition(".")[0] not in _ROOTS:
+                ctx.at(s)
+                ctx.fail("IMPORT_IN_SOURCE", module)
+        if isinstance(s, ast.ImportFrom) and s.module == "__future__":
+            return s
+        return ast.copy_location(ast.Pass(), s)
+    return s
+
+
+def _names() -> dict[str, Any]:
+    """What a text may use without saying where it comes from."""
+    import tirx
+    from tirx.script import ir
+    from tirx.script import tirx as T
+
+    return {"__name__": "tirx_source", "T": T, "I": ir, "tirx": tirx}

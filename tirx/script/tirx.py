@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The namespace T: everything that a kernel may name.
+
+    from tirx.script import tirx as T      # or: from tirx import T
+
+Dtypes and mathematics come from the core's tables, the rest from the modules beside this one. A name that is not here says
+what to use instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirx.script import annotations as _annotations
+from tirx.script import cuda
+from tirx.script import dtypes as _dtypes
+from tirx.script import later as _later
+from tirx.script import ops as _ops
+from tirx.script.annotations import Buffer, Optional, Ptr, Tensor, TensorMap, constexpr, let
+from tirx.script.buffers import (
+    Bind,
+    alloc_buffer,
+    alloc_local,
+    alloc_scalar,
+    alloc_shared,
+    alloc_tensor,
+    assign,
+    bind_,
+    buffer_store,
+    decl_buffer,
+    decl_scalar,
+    decl_tensor,
+    local_scalar,
+    match_buffer,
+    shared_scalar,
+    tensor_store,
+    tmem,
+)
+from tirx.script.control import (
+    Assert,
+    Break,
+    Continue,
+    Else,
+    If,
+    Return,
+    Then,
+    While,
+    attr,
+    cluster_id,
+    cta_id,
+    cta_id_in_cluster,
+    cta_id_in_pair,
+    device_entry,
+    emit,
+    evaluate,
+    func_attr,
+    func_name,
+    func_ret,
+    grid,
+    hint,
+    lane_id,
+    launch_thread,
+    meta_var,
+    parallel,
+    serial,
+    static_assert,
+    thread_binding,
+    thread_id,
+    thread_id_in_wg,
+    thread_return,
+    unroll,
+    vectorized,
+    warp_id,
+    warp_id_in_wg,
+    warpgroup_id,
+)
+from tirx.script.decorators import function, inline, jit, macro, prim_func
+from tirx.script.meta import meta_class
+from tirx.script.module import ir_module
+from tirx.script.ops import (
+    Broadcast,
+    Cast,
+    FloatImm,
+    IntImm,
+    Let,
+    Ramp,
+    Select,
+    Shuffle,
+    StringImm,
+    address_of,
+    assume,
+    call_extern,
+    call_intrin,
+    call_packed,
+    call_pure_extern,
+    cast,
+    fabs,
+    handle_add_byte_offset,
+    if_then_else,
+    infinity,
+    logical_and,
+    logical_or,
+    max_value,
+    min_value,
+    nearbyint,
+    ptr_byte_offset,
+    reinterpret,
+)
+from tirx.script.symbols import dynamic
+
+
+def tvm_warp_shuffle(mask: Any, value: Any, lane: Any, width: Any, warp_size: Any = 32) -> Any:
+    """The value of another lane."""
+    return cuda.shuffle("SHFL", "T.tvm_warp_shuffle", mask, value, lane, width, warp_size)
+
+
+def tvm_warp_shuffle_up(mask: Any, value: Any, delta: Any, width: Any, warp_size: Any = 32) -> Any:
+    """The value of the lane `delta` below."""
+    return cuda.shuffle("SHFL_UP", "T.tvm_warp_shuffle_up", mask, value, delta, width, warp_size)
+
+
+def tvm_warp_shuffle_down(mask: Any, value: Any, delta: Any, width: Any, warp_size: Any = 32) -> Any:
+    """The value of the lane `delta` above."""
+    return cuda.shuffle("SHFL_DOWN", "T.tvm_warp_shuffle_down", mask, value, delta, width, warp_size)
+
+
+def tvm_warp_shuffle_xor(mask: Any, value: Any, lane_mask: Any, width: Any, warp_size: Any = 32) -> Any:
+    """The value of the lane whose index differs by `lane_mask`."""
+    return cuda.shuffle("SHFL_XOR", "T.tvm_warp_shuffle_xor", mask, value, lane_mask, width, warp_size)
+
+
+def tvm_storage_sync(scope: str, is_load: bool = False, num_blocks: int = -1) -> Any:
+    """A barrier over the threads that share `scope`: "warp", "shared" or "shared.dyn"."""
+    if scope in ("shared", "shared.dyn"):
+        return cuda.cta_sync()
+    if scope == "warp":
+        return cuda.warp_sync()
+    raise ValueError(f"tvm_storage_sync: scope must be 'warp', 'shared' or 'shared.dyn', got {scope!r}")
+
+
+tvm_warp_activemask = cuda.activemask
+gpu_warp_shuffle = tvm_warp_shuffle
+gpu_warp_shuffle_up = tvm_warp_shuffle_up
+gpu_warp_shuffle_down = tvm_warp_shuffle_down
+gpu_warp_shuffle_xor = tvm_warp_shuffle_xor
+gpu_warp_activemask = tvm_warp_activemask
+gpu_storage_sync = tvm_storage_sync
+gpu_thread_return = thread_return
+atomic_add = cuda.atomic_add
+smem = alloc_shared
+select = if_then_else
+bind = Bind
+break_loop = Break
+continue_loop = Continue
+if_, then_, else_, while_ = If, Then, Else, While
+broadcast = Broadcast
+ramp = Ramp
+likely: Any
+ptr = Ptr
+
+globals().update(_ops.from_table())
+globals().update(_ops.functions_of_two())
+globals().update(_dtypes.names())
+handle = _annotations.handle  # the dtype's name, but also an annotation with a pointee
+globals().pop("tensormap", None)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    found = _dtypes.of_name(name)
+    if found is not None:
+        globals()[name] = found
+        return found
+    raise AttributeError(_later.text("T", name, globals()))
