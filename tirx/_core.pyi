@@ -89,6 +89,16 @@ def var(ctx: Context, kind: str, name: str, dtype: DTypeLike, elem: DTypeLike | 
 def rename(x: "Expr | Buffer", name: str) -> None: ...  # only before printing: T.bind_, assignment of unnamed results
 def equal(a: Expr, b: Expr) -> bool: ...                # structural
 
+# ---- the simplifier, for tests and tools --------------------------------------------------------------------------
+# ranges: {variable or coordinate: (lo, hi)} (either may be None); multiples: {variable: (m, r)}; assume: conditions
+def simplify(ctx: Context, expr: ExprLike, ranges: dict | None = None, multiples: dict | None = None, assume: list | None = None) -> Expr: ...
+def bounds(ctx: Context, expr: ExprLike, ranges: dict | None = None, multiples: dict | None = None,
+           assume: list | None = None) -> tuple[int | None, int | None]: ...
+def divisor(ctx: Context, expr: ExprLike, ranges: dict | None = None, multiples: dict | None = None,
+            assume: list | None = None) -> tuple[int, int]: ...  # (m, r): m*k + r; m = 0: exactly r
+def prove(ctx: Context, expr: ExprLike, ranges: dict | None = None, multiples: dict | None = None, assume: list | None = None, *,
+          extent: ExprLike | None = None) -> bool | None: ...  # with extent: whether 0 <= expr < extent is proved
+
 # ---- buffers ------------------------------------------------------------------------------------------------------
 class Buffer:
     """A tensor, array, view or cell. One-element buffers also act as a number (their element is loaded)."""

@@ -175,6 +175,19 @@ push_attrs(canon *s, const tx_attr *a, uint32_t n)
     }
 }
 
+/* A constant extent is a number, whatever its width. */
+static uint64_t
+extent(canon *s, const tx_node *n)
+{
+    size_t mark = s->n;
+
+    if (n->op != TX_OP_INT)
+        return expr(s, n);
+    push(s, TX_OP_INT);
+    push(s, (uint64_t)n->u.i);
+    return number_key(s, mark);
+}
+
 static uint64_t
 buffer(canon *s, const tx_buffer *b)
 {
@@ -190,13 +203,13 @@ buffer(canon *s, const tx_buffer *b)
     push(s, b->flags & (TX_BUF_NO_LAYOUT | TX_BUF_VOLATILE));
     push(s, (uint64_t)b->align);
     push(s, b->offset_factor > 1 ? (uint64_t)b->offset_factor : 1);
-    push(s, or_default(s, b->elem_offset, 0));
+    push(s, b->elem_offset && !tx_is_const(b->elem_offset, 0) ? extent(s, b->elem_offset) : 0);
     push(s, or_default(s, b->byte_offset, 0));
     push(s, expr(s, b->allocated_addr));
     for (uint32_t i = 0; i < b->rank; i++)
-        push(s, expr(s, b->shape[i]));
+        push(s, extent(s, b->shape[i]));
     for (uint32_t i = 0; b->strides && i < b->rank; i++)
-        push(s, expr(s, b->strides[i]));
+        push(s, extent(s, b->strides[i]));
     push_attrs(s, b->attrs, b->nattrs);
     known = number_key(s, mark);
     remember(s, &s->bufs, b, known);

@@ -100,7 +100,10 @@ name_params(tx_printer *p, const tx_func *f, const char **names)
                                     : tx_intern_f(p->c, "%s_handle", a->buffer->name->text);
             name = tx_print_fresh(p, own);
         } else {
-            name = tx_print_fresh(p, a->name ? a->name : a->var ? a->var->name : NULL);
+            const tx_str *own = a->name ? a->name : a->var ? a->var->name : NULL;
+            if (own && a->buffer && !(a->flags & TX_PARAM_OPTIONAL_ABSENT)) /* a kernel's pointer; views have the name */
+                own = tx_intern_f(p->c, "%s_ptr", a->buffer->name->text);
+            name = tx_print_fresh(p, own);
         }
         names[i] = name ? name->text : "v";
         if (form == PARAM_PLAIN && a->var)

@@ -24,8 +24,8 @@ static const char *const named_form[TX_OP__COUNT] = {
     [TX_OP_OR] = "T.Or",      [TX_OP_AND] = "T.And",       [TX_OP_NOT] = "T.Not",        [TX_OP_EQ] = "T.EQ",
     [TX_OP_NE] = "T.NE",      [TX_OP_LT] = "T.LT",         [TX_OP_GE] = "T.GE",          [TX_OP_GT] = "T.GT",
     [TX_OP_LE] = "T.LE",      [TX_OP_ADD] = "T.Add",       [TX_OP_SUB] = "T.Sub",        [TX_OP_MUL] = "T.Mul",
-    [TX_OP_BOR] = "T.BitOr",  [TX_OP_BAND] = "T.BitAnd",   [TX_OP_BXOR] = "T.BitXor",    [TX_OP_SHL] = "T.ShiftLeft",
-    [TX_OP_SHR] = "T.ShiftRight", [TX_OP_NEG] = "T.Neg",   [TX_OP_BNOT] = "T.BitNot",    [TX_OP_FLOORDIV] = "T.FloorDiv",
+    [TX_OP_BOR] = "T.BitwiseOr",  [TX_OP_BAND] = "T.BitwiseAnd",   [TX_OP_BXOR] = "T.BitwiseXor",    [TX_OP_SHL] = "T.LShift",
+    [TX_OP_SHR] = "T.RShift", [TX_OP_NEG] = "T.Neg",   [TX_OP_BNOT] = "T.BitwiseNot",    [TX_OP_FLOORDIV] = "T.FloorDiv",
     [TX_OP_FLOORMOD] = "T.FloorMod",
 };
 

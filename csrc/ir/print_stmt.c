@@ -48,6 +48,10 @@ print_extent(tx_printer *p, const tx_node *n, bool quoted)
 {
     tx_sb *out = p->out, text = {0};
 
+    if (n->op == TX_OP_INT) { /* an extent is a number, whatever its width */
+        tx_sb_f(out, "%lld", (long long)n->u.i);
+        return;
+    }
     if (!quoted) {
         tx_print_expr(p, n, TX_PREC_ANY);
         return;
