@@ -114,7 +114,8 @@ make_exception(tx_py_state *s, const tx_ctx *c, const tx_diag *first)
     text = tx_py_take_sb(&sb);
     e = text ? PyObject_CallFunctionObjArgs(diag_class(s, first->cls), text, NULL) : NULL;
     Py_XDECREF(text);
-    if (e && (!set_place(s, e, c, first) || (first->help && !add_help(s, e, first->help))))
+    bool has_place = first->cls <= TX_DC_KEY; /* a SyntaxError */
+    if (e && has_place && (!set_place(s, e, c, first) || (first->help && !add_help(s, e, first->help))))
         Py_CLEAR(e);
     return e;
 }

@@ -75,7 +75,8 @@ operands(tx_py_context *ctx, PyObject *a, PyObject *b, const char *sign, int slo
     if (r != 0)
         return r;
     /* An unknown class on the right may know us; a container or a text does not. */
-    if (slot && a_first && PyType_GetSlot(Py_TYPE(b), slot) && !PyType_GetSlot(Py_TYPE(b), Py_sq_length))
+    if (slot && a_first && PyType_GetSlot(Py_TYPE(b), slot) && !PyType_GetSlot(Py_TYPE(b), Py_sq_length) &&
+        !PyComplex_Check(b))
         return 0;
     tx_py_fail(ctx, TX_E_BAD_OPERAND, sign, tx_py_type_name(ctx->c, other));
     return -1;
