@@ -25,14 +25,19 @@ stays(const tx_buffer *b)
     return b->flags & TX_BUF_FLAT || b->scope == TX_TMEM || b->layout;
 }
 
-/* Elements from the first to one past the last that the shape reaches, int64. */
+/* Elements from the first to one past the last that the shape reaches; int32 where that is the declared extent or a
+ * constant that fits. */
 static const tx_node *
 span_of(tx_ctx *c, const tx_buffer *b)
 {
-    const tx_node *span = tx_int(c, TX_I64, 1), *one = tx_int(c, TX_I64, 1);
+    const tx_node *span = tx_int(c, TX_I64, 1), *one = span;
 
-    if (!b->strides)
-        return tx_buffer_numel(c, b);
+    if (!b->strides && b->rank == 1)
+        return b->shape[0];
+    if (!b->strides) {
+        span = tx_buffer_numel(c, b);
+        return span && span->op == TX_OP_INT && span->u.i <= INT32_MAX ? tx_int(c, TX_I32, span->u.i) : span;
+    }
     for (int d = 0; d < b->rank; d++) {
         const tx_node *last = tx_binary(c, TX_OP_SUB, tx_i64(c, b->shape[d]), one);
         span = tx_binary(c, TX_OP_ADD, span, tx_binary(c, TX_OP_MUL, last, tx_i64(c, b->strides[d])));
