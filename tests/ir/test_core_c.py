@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C checks of tests/c, compiled with the sanitizers and assertions on. They need a C compiler, nothing of Python."""
+"""The C checks of tests/c, compiled with the sanitizers and assertions on. They need a C compiler and no Python API."""
 
 from __future__ import annotations
 

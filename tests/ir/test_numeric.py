@@ -42,7 +42,7 @@ def test_every_code_decodes(name):
 def test_every_number_encodes_to_its_code(name):
     want = values(name)
     saturates = BITS[name] < 16
-    for code, v in zip(all_codes(name), want):
+    for code, v in zip(all_codes(name), want, strict=True):
         if not np.isnan(v) and not (saturates and np.isinf(v)):
             assert core.encode(name, v) == code
 
