@@ -549,29 +549,53 @@ defines(compiler *k)
     return true;
 }
 
+/* Names of stand-ins while an expression is printed: identifiers, as the printer wants them, replaced in its text. */
+#define STAND_IN "tirx_extent_"
+
+static void
+put_named(tx_sb *out, const char *text, const tx_str *const *names, uint32_t n)
+{
+    const size_t prefix = sizeof STAND_IN - 1;
+    const char *at;
+
+    while ((at = strstr(text, STAND_IN)) != NULL) {
+        uint32_t i = 0;
+        tx_sb_put(out, text, (size_t)(at - text));
+        for (text = at + prefix; *text >= '0' && *text <= '9'; text++)
+            i = i * 10 + (uint32_t)(*text - '0');
+        tx_sb_puts(out, i < n ? names[i]->text : "?");
+    }
+    tx_sb_puts(out, text);
+}
+
 /* How an expression over symbols reads in terms of the arguments: each symbol is named by the extent that gave it. */
 static const char *
 extent_text(compiler *k, const tx_node *e)
 {
     tx_var *vars[TX_MAX_RANK];
     const tx_node *values[TX_MAX_RANK], *named;
+    const tx_str *names[TX_MAX_RANK], *kept = NULL;
     uint32_t n = 0;
-    tx_sb out = {0};
-    const tx_str *kept;
+    tx_sb printed = {0}, out = {0};
 
     for (uint32_t i = 0; i < k->host->nsymbols && n < TX_MAX_RANK; i++) {
         const tx_str *text = tx_map_ptr(&k->texts, k->host->symbols[i]);
-        tx_var *stand_in = text ? tx_new_var(k->c, TX_VAR_FREE, text, k->host->symbols[i]->dtype) : NULL;
+        const tx_str *id = text ? tx_intern_f(k->c, STAND_IN "%u", n) : NULL;
+        tx_var *stand_in = id ? tx_new_var(k->c, TX_VAR_FREE, id, k->host->symbols[i]->dtype) : NULL;
         if (!stand_in)
             continue;
         vars[n] = k->host->symbols[i];
+        names[n] = text;
         values[n++] = stand_in->node;
     }
     named = tx_substitute(k->c, e, vars, values, n);
-    if (!named)
-        return "";
-    tx_print_node(named, &out);
-    kept = out.text ? tx_intern_z(k->c, out.text) : NULL;
+    if (named)
+        tx_print_node(named, &printed);
+    if (printed.text)
+        put_named(&out, printed.text, names, n);
+    if (out.text)
+        kept = tx_intern_z(k->c, out.text);
+    tx_sb_free(&printed);
     tx_sb_free(&out);
     return kept ? kept->text : "";
 }
