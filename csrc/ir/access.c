@@ -2,12 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ir/fold.h"
 
-static tx_span
-place_of_node(const tx_ctx *c, const tx_node *n)
-{
-    return n->span ? n->span : c->span;
-}
-
 /* ---- vectors --------------------------------------------------------------------------------------------------- */
 
 static bool
@@ -24,10 +18,10 @@ is_scalar_value(tx_ctx *c, const tx_node *n)
     unsigned cls = tx_class(n->dtype);
 
     if (tx_lanes(n->dtype) != 1)
-        return tx_fail(c, place_of_node(c, n), TX_E_LANES_MISMATCH, tx_dtype_name(c, n->dtype),
+        return tx_fail(c, tx_place_of(c, n), TX_E_LANES_MISMATCH, tx_dtype_name(c, n->dtype),
                        tx_dtype_name(c, tx_scalar_of(n->dtype))) != NULL;
     if (cls == TX_CLS_V || cls == TX_CLS_P || cls == TX_CLS_O)
-        return tx_fail(c, place_of_node(c, n), TX_E_BAD_OPERAND, "vector", tx_dtype_name(c, n->dtype)) != NULL;
+        return tx_fail(c, tx_place_of(c, n), TX_E_BAD_OPERAND, "vector", tx_dtype_name(c, n->dtype)) != NULL;
     return true;
 }
 
@@ -39,7 +33,7 @@ tx_ramp(tx_ctx *c, const tx_node *base, const tx_node *stride, unsigned lanes)
     if (!base || !stride || !(args[0] = tx_typed(c, base)) || !is_scalar_value(c, args[0]) || !lanes_in_range(c, lanes))
         return NULL;
     if (!tx_is_int(args[0]->dtype))
-        return tx_fail(c, place_of_node(c, base), TX_E_BAD_OPERAND, "T.Ramp", tx_dtype_name(c, args[0]->dtype));
+        return tx_fail(c, tx_place_of(c, base), TX_E_BAD_OPERAND, "T.Ramp", tx_dtype_name(c, args[0]->dtype));
     if (!(args[1] = tx_cast(c, args[0]->dtype, stride)) || !is_scalar_value(c, args[1]))
         return NULL;
     if (lanes == 1)
@@ -74,7 +68,7 @@ tx_shuffle(tx_ctx *c, const tx_node *const *vecs, uint32_t nvecs, const int *idx
         if (!(args[i] = tx_typed(c, vecs[i])))
             goto out;
         if (tx_kind(args[i]->dtype) != tx_kind(args[0]->dtype)) {
-            tx_fail(c, place_of_node(c, args[i]), TX_E_BAD_OPERAND, "T.Shuffle", tx_dtype_name(c, args[i]->dtype));
+            tx_fail(c, tx_place_of(c, args[i]), TX_E_BAD_OPERAND, "T.Shuffle", tx_dtype_name(c, args[i]->dtype));
             goto out;
         }
         total += tx_lanes(args[i]->dtype);
@@ -114,10 +108,10 @@ index_in_range(tx_ctx *c, const tx_buffer *b, uint32_t dim, const tx_node *idx, 
     if (value >= 0 && (!known || value < extent))
         return true;
     if (known)
-        tx_fail_help(c, place_of_node(c, idx), value < 0 ? tx_diag_help(TX_E_INDEX_NEGATIVE) : NULL, TX_E_INDEX_RANGE,
+        tx_fail_help(c, tx_place_of(c, idx), value < 0 ? tx_diag_help(TX_E_INDEX_NEGATIVE) : NULL, TX_E_INDEX_RANGE,
                      (long long)value, (long long)extent - 1, (int)dim, b->name->text);
     else
-        tx_fail(c, place_of_node(c, idx), TX_E_INDEX_NEGATIVE, (long long)value, (int)dim, b->name->text);
+        tx_fail(c, tx_place_of(c, idx), TX_E_INDEX_NEGATIVE, (long long)value, (int)dim, b->name->text);
     return false;
 }
 
@@ -134,7 +128,7 @@ check_index(tx_ctx *c, const tx_buffer *b, uint32_t dim, const tx_node *idx)
     if (!idx)
         return NULL;
     if (!tx_is_int(idx->dtype) || tx_bits(idx->dtype) > 64)
-        return tx_fail(c, place_of_node(c, idx), TX_E_INDEX_NOT_INT, (int)dim, b->name->text,
+        return tx_fail(c, tx_place_of(c, idx), TX_E_INDEX_NOT_INT, (int)dim, b->name->text,
                        tx_dtype_name(c, idx->dtype));
     if (tx_const_i64(idx, &first))
         return index_in_range(c, b, dim, idx, first) ? idx : NULL;
@@ -198,12 +192,12 @@ value_to_store(tx_ctx *c, tx_dtype t, const tx_node *value)
         return tx_fail(c, c->span, TX_E_STORE_LANES, tx_dtype_name(c, t), tx_dtype_name(c, from));
     if (tx_is_float(from) && (tx_is_int(t) || tx_is_bool(t)) &&
         !(value->op == TX_OP_FLOAT && (double)tx_float_to_int(t, value->u.f) == value->u.f))
-        tx_warn(c, place_of_node(c, value), TX_E_STORE_PRECISION, tx_dtype_name(c, from), tx_dtype_name(c, t));
+        tx_warn(c, tx_place_of(c, value), TX_E_STORE_PRECISION, tx_dtype_name(c, from), tx_dtype_name(c, t));
     if (weak && value->op == TX_OP_INT && tx_is_int(t)) { /* a literal must fit */
         tx_span span = c->span;
         const tx_node *r;
 
-        c->span = place_of_node(c, value);
+        c->span = tx_place_of(c, value);
         r = tx_literal_int(c, t, value->u.i < 0, value->u.i < 0 ? 0 - (uint64_t)value->u.i : (uint64_t)value->u.i);
         c->span = span;
         return r;
@@ -234,7 +228,7 @@ tx_address_of(tx_ctx *c, const tx_node *load)
     if (!load)
         return NULL;
     if (load->op != TX_OP_LOAD && !(load->op == TX_OP_VAR && tx_class(load->dtype) == TX_CLS_O))
-        return tx_fail(c, place_of_node(c, load), TX_E_NOT_A_LOAD, tx_dtype_name(c, load->dtype));
+        return tx_fail(c, tx_place_of(c, load), TX_E_NOT_A_LOAD, tx_dtype_name(c, load->dtype));
     return tx_make(c, TX_OP_ADDRESS_OF, TX_HANDLE, (tx_payload){0}, &load, 1);
 }
 
@@ -252,9 +246,9 @@ tx_ptr_offset(tx_ctx *c, const tx_node *ptr, const tx_node *nbytes, tx_dtype ele
     if (!args[0] || !args[1])
         return NULL;
     if (!tx_is_handle(ptr->dtype))
-        return tx_fail(c, place_of_node(c, ptr), TX_E_NOT_A_POINTER, tx_dtype_name(c, ptr->dtype));
+        return tx_fail(c, tx_place_of(c, ptr), TX_E_NOT_A_POINTER, tx_dtype_name(c, ptr->dtype));
     if (!tx_is_int(args[1]->dtype))
-        return tx_fail(c, place_of_node(c, args[1]), TX_E_BAD_OPERAND, "T.ptr_byte_offset",
+        return tx_fail(c, tx_place_of(c, args[1]), TX_E_BAD_OPERAND, "T.ptr_byte_offset",
                        tx_dtype_name(c, args[1]->dtype));
     return tx_make_pointer(c, TX_OP_PTR_OFFSET, elem, (tx_scope)ptr->scope, (tx_payload){0}, args, 2);
 }

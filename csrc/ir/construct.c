@@ -14,10 +14,13 @@ is_weak(const tx_node *n)
     return (n->flags & TX_NF_WEAK) != 0;
 }
 
-static tx_span
-place_of(const tx_ctx *c, const tx_node *n)
+/* Where an operand stands. A variable knows only where it was defined, unless its use has been given a place. */
+tx_span
+tx_place_of(const tx_ctx *c, const tx_node *n)
 {
-    return n->span ? n->span : c->span;
+    bool defined_there = n->op == TX_OP_VAR && n->span == n->u.var->span;
+
+    return n->span && !defined_there ? n->span : c->span;
 }
 
 static bool
@@ -222,7 +225,7 @@ type_weak(tx_ctx *c, const tx_node *w, tx_dtype t, bool compares)
     const tx_node *r;
 
     t = tx_scalar_of(t);
-    c->span = place_of(c, w);
+    c->span = tx_place_of(c, w);
     if (w->op == TX_OP_INT && tx_is_int(t))
         r = weak_int_beside_int(c, w, t);
     else if (w->op == TX_OP_INT && tx_is_float(t))
@@ -267,7 +270,7 @@ operand_text(tx_ctx *c, const tx_node *n)
 static const tx_node *
 bad_operand(tx_ctx *c, unsigned op, const tx_node *n)
 {
-    return tx_fail(c, place_of(c, n), TX_E_BAD_OPERAND, tx_ops[op].spelling, operand_text(c, n));
+    return tx_fail(c, tx_place_of(c, n), TX_E_BAD_OPERAND, tx_ops[op].spelling, operand_text(c, n));
 }
 
 /* Both operands in their common dtype; VOID after an error. */
@@ -361,7 +364,8 @@ rule_logic(tx_ctx *c, unsigned op, const tx_node **args, uint32_t nargs)
 {
     for (uint32_t i = 0; i < nargs; i++) {
         if (!tx_is_bool(args[i]->dtype))
-            return tx_fail(c, place_of(c, args[i]), TX_E_LOGIC_OPERAND, tx_ops[op].spelling, operand_text(c, args[i]));
+            return tx_fail(c, tx_place_of(c, args[i]), TX_E_LOGIC_OPERAND, tx_ops[op].spelling,
+                           operand_text(c, args[i]));
         if (tx_lanes(args[i]->dtype) != tx_lanes(args[0]->dtype))
             return tx_fail(c, c->span, TX_E_LANES_MISMATCH, tx_dtype_name(c, args[0]->dtype),
                            tx_dtype_name(c, args[i]->dtype));
@@ -585,7 +589,7 @@ tx_condition(tx_ctx *c, const tx_node *a)
     if (!(a = tx_typed(c, a)))
         return NULL;
     if (tx_lanes(a->dtype) > 1 || !is_number(a->dtype))
-        return tx_fail(c, place_of(c, a), TX_E_CONDITION, operand_text(c, a));
+        return tx_fail(c, tx_place_of(c, a), TX_E_CONDITION, operand_text(c, a));
     if (tx_is_bool(a->dtype))
         return a;
     return tx_binary(c, TX_OP_NE, a, tx_int(c, a->dtype, 0));

@@ -230,7 +230,7 @@ identity_same(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *x)
 static const tx_node *
 shift_error(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *x, const tx_node *count)
 {
-    tx_span span = count->span ? count->span : c->span;
+    tx_span span = tx_place_of(c, count);
     tx_sb help = {0};
 
     if (op == TX_OP_SHL && tx_bits(t) < 64 && count->u.i >= 0 && count->u.i < 64) {
@@ -259,7 +259,7 @@ refused(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *a, const tx_node *b)
     if (!tx_const_i64(b, &k))
         return false;
     if (is_division(op) && k == 0)
-        return tx_fail(c, b->span ? b->span : c->span, TX_E_DIV_BY_ZERO), true;
+        return tx_fail(c, tx_place_of(c, b), TX_E_DIV_BY_ZERO), true;
     if ((op == TX_OP_SHL || op == TX_OP_SHR) && (uint64_t)k >= tx_bits(t))
         return shift_error(c, op, t, a, b), true;
     return false;

@@ -16,6 +16,9 @@ bool tx_float_fits(tx_dtype t, double v);
 const tx_node *
 tx_fold(tx_ctx *c, unsigned op, tx_dtype dtype, const tx_node *const *args, uint32_t nargs, bool strict, bool *folded);
 
+/* construct.c: where to point when an operand is at fault */
+tx_span tx_place_of(const tx_ctx *c, const tx_node *n);
+
 /* node.c: the one maker */
 const tx_node *tx_make_node(tx_ctx *c, const tx_node *head, const tx_node *const *args);
 

@@ -703,6 +703,35 @@ test_builder(void)
     tx_ctx_free(c);
 }
 
+/* At each limit and one past it. */
+static void
+test_limits(void)
+{
+    tx_ctx *c = tx_ctx_new();
+    const tx_node *x = var(c, "x", TX_I32), *shape[TX_MAX_RANK + 1];
+    char *text = calloc(1, (size_t)TX_MAX_SOURCE_BYTES + 1);
+
+    CHECK(tx_intern(c, text, TX_MAX_STRING), "longest string");
+    CHECK(!tx_intern(c, text, (size_t)TX_MAX_STRING + 1), "longer");
+    CHECK(strcmp(last_error(c), "a string has more than 16777216 bytes") == 0, "%s", last_error(c));
+    CHECK(tx_add_file(c, "k.py", text, TX_MAX_SOURCE_BYTES, 1) == 1, "longest source");
+    CHECK(tx_add_file(c, "k.py", text, (size_t)TX_MAX_SOURCE_BYTES + 1, 1) == 0, "longer");
+    CHECK(strcmp(last_error(c), "a source text has more than 67108864 bytes") == 0, "%s", last_error(c));
+    free(text);
+    for (int i = 0; i <= TX_MAX_RANK; i++)
+        shape[i] = tx_int(c, TX_I32, 1);
+    CHECK(tx_new_buffer(c, tx_intern_z(c, "A"), TX_F32, TX_GLOBAL, shape, TX_MAX_RANK, NULL), "highest rank");
+    CHECK(!tx_new_buffer(c, tx_intern_z(c, "A"), TX_F32, TX_GLOBAL, shape, TX_MAX_RANK + 1, NULL), "higher");
+    CHECK(strcmp(last_error(c), "buffer A has 17 dimensions, more than 16") == 0, "%s", last_error(c));
+    CHECK(tx_broadcast(c, x, TX_MAX_LANES) && !tx_broadcast(c, x, TX_MAX_LANES + 1), "lanes");
+    CHECK(strcmp(last_error(c), "a vector has 2 to 64 lanes, not 65") == 0, "%s", last_error(c));
+    c->nnodes = TX_MAX_NODES - 1;
+    CHECK(tx_int(c, TX_I32, 77), "last node");
+    CHECK(!tx_int(c, TX_I32, 78), "one more");
+    CHECK(strcmp(last_error(c), "the kernel needs more than 67108864 IR nodes") == 0, "%s", last_error(c));
+    tx_ctx_free(c);
+}
+
 /* Passes must not turn guarded code into an error: the divisor becomes zero behind a false condition. */
 static void
 test_refold(void)
@@ -779,6 +808,7 @@ main(int argc, char **argv)
         {"builder", test_builder},
         {"refold", test_refold},
         {"memory", test_memory},
+        {"limits", test_limits},
     };
     bool found = false;
 
