@@ -22,7 +22,7 @@ int tx_cuda_floor(const tx_module *lowered, char *suffix);
 typedef struct tx_cuda_needs {
     bool toolkit_headers; /* injected source includes one */
     bool int128;
-    bool injected;        /* there is injected source: options that leave language features out do not hold */
+    bool injected; /* there is injected source: options that leave language features out do not hold */
 } tx_cuda_needs;
 tx_cuda_needs tx_cuda_needs_of(const tx_module *lowered);
 
