@@ -18,7 +18,6 @@ What is named here is loaded when it is first used, so that importing stays chea
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 from tirx.errors import (
     CompileError,
@@ -81,7 +80,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     try:
         module, attribute = _LAZY[name]
     except KeyError:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions of tirx, one tree.
 
-A fault in a kernel's source, whichever stage finds it, is a DiagnosticError with the place in the file; where a builtin
-class says it better (ValueError, TypeError, ...) it is also one of those. Calls of a compiled kernel raise the builtins.
-The C core raises these classes through the table that is handed to it below.
+A fault in a kernel's source, whichever stage finds it, is a DiagnosticError with the place in the file; where a
+builtin class says it better (ValueError, TypeError, ...) it is also one of those. Calls of a compiled kernel raise
+the builtins. The C core raises these classes through the table that is handed to it below.
 """
 
 from __future__ import annotations

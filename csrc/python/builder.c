@@ -259,6 +259,7 @@ METHOD(pybld_add_symbol, 1, 1, "x")
     for (uint32_t i = 0; i < SELF->symbols.n; i++)
         if (SELF->symbols.at[i] == v)
             Py_RETURN_NONE;
+    v->kind = TX_VAR_SYMBOL;
     if (!tx_push(SELF->ctx->c, &SELF->symbols, v))
         return tx_py_raise(SELF->ctx);
     func_of(self)->symbols = SELF->symbols.at;

@@ -80,7 +80,7 @@ def _region_view(p: Any, region: Any, shape: Any, dtype: Any) -> Any:
             strides.insert(0, step)
             step = step * d
     offset = whole.elem_offset
-    for s, k in zip(start, strides):
+    for s, k in zip(start, strides, strict=False):
         offset = offset + s * k
     made = _make(
         "T.match_buffer",
@@ -195,7 +195,7 @@ def decl_tensor(ptr: Any, *, ty_args: Any = None) -> Any:
     return decl_buffer(t.shape, t.dtype, data=ptr, **t.fields)
 
 
-# ---- cells ---------------------------------------------------------------------------------------------------------------
+# ---- cells ---------------------------------------------------------------------------------------------------------
 
 
 def _cell(what: str, dtype: Any, scope: str, init: Any = None, name: str | None = None) -> Any:
@@ -238,7 +238,7 @@ def assign(cell: Any, value: Any) -> None:
     state.builder("T.assign").store(cell, (0,), value)
 
 
-# ---- stores in function form ------------------------------------------------------------------------------------------------
+# ---- stores in function form ---------------------------------------------------------------------------------------
 
 
 def buffer_store(buffer: Any, value: Any, indices: Any, predicate: Any = None) -> None:

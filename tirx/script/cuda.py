@@ -33,7 +33,7 @@ def _dtype_of(x: Any) -> str:
     return _core.as_expr(state.context("T.cuda"), x).dtype
 
 
-# ---- synchronisation -----------------------------------------------------------------------------------------------------
+# ---- synchronisation -----------------------------------------------------------------------------------------------
 
 
 def cta_sync() -> Receipt:
@@ -93,7 +93,7 @@ def nano_sleep(ns: Any) -> Receipt:
     return _op("nano_sleep", "NANO_SLEEP", ns)
 
 
-# ---- warp exchange -----------------------------------------------------------------------------------------------------------
+# ---- warp exchange -------------------------------------------------------------------------------------------------
 
 
 def _mask(mask: Any) -> Any:
@@ -211,7 +211,7 @@ def cta_min(value: Any, num_warps: int, scratch_ptr: Any) -> Any:
     return cta_reduce(value, "min", num_warps, scratch_ptr)
 
 
-# ---- coordinates -------------------------------------------------------------------------------------------------------------
+# ---- coordinates ---------------------------------------------------------------------------------------------------
 
 
 def _axis_of(row: str, name: str) -> Any:
@@ -257,7 +257,7 @@ warp_in_warpgroup = _plain("WARP_IN_WG", "warp_in_warpgroup")
 thread_in_warpgroup = _plain("THREAD_IN_WG", "thread_in_warpgroup")
 
 
-# ---- memory ------------------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------------------------
 
 
 def _pointee(what: str, ptr: Any, value: Any) -> tuple[Any, Any]:
@@ -300,7 +300,7 @@ def cvta_generic_to_shared(ptr: Any) -> Any:
     return _core.op(state.context("T.cuda.cvta_generic_to_shared"), "CVTA_SHARED", ptr)
 
 
-# ---- values ------------------------------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------------------------
 
 
 def fdividef(x: Any, y: Any) -> Any:
@@ -330,7 +330,7 @@ def float_as_uint(x: Any) -> Any:
     return _core.reinterpret(state.context("T.cuda.float_as_uint"), "uint32", x)
 
 
-# ---- calls -------------------------------------------------------------------------------------------------------------------
+# ---- calls ---------------------------------------------------------------------------------------------------------
 
 
 def func_call(name: str, *args: Any, source_code: str | None = None, return_type: Any = None, ty: Any = None) -> Any:

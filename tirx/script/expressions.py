@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions: one function per node of Python's ast.
 
-Everything is evaluated by Python over the names of the scope; an operation with an IR value in it makes IR. Before such an
-operation the context is told where it stands, so that whatever the core reports points at the right characters. What needs
-Python's own scoping (lambdas, comprehensions, f-strings) is compiled and evaluated as it stands, over the same names.
+Everything is evaluated by Python over the names of the scope; an operation with an IR value in it makes IR. Before
+such an operation the context is told where it stands, so that whatever the core reports points at the right
+characters. What needs Python's own scoping (lambdas, comprehensions, f-strings) is compiled and evaluated as it
+stands, over the same names.
 
 Operands are evaluated in Python's order. A value that depends on memory and is waiting while a later operand emits
 statements (an inline function) is bound before those, so that it keeps the value it had.
@@ -150,7 +151,7 @@ class Expressions:
         x = self.eval(node)
         return x.value if x.__class__ is MetaVar else x
 
-    # ---- names and literals -------------------------------------------------------------------------------------------
+    # ---- names and literals ----------------------------------------------------------------------------------------
 
     def constant(self, node: ast.Constant) -> Any:
         if isinstance(node.value, (bytes, complex)):
@@ -228,7 +229,7 @@ class Expressions:
 
     def dict(self, node: ast.Dict) -> dict:
         found: dict[Any, Any] = {}
-        for k, v in zip(node.keys, node.values):
+        for k, v in zip(node.keys, node.values, strict=False):
             if k is None:
                 found.update(self.value(v))
             else:
@@ -239,7 +240,7 @@ class Expressions:
         self.at(node)
         self.ctx.fail("UNSUPPORTED_EXPRESSION", "Starred")
 
-    # ---- operators ----------------------------------------------------------------------------------------------------
+    # ---- operators -------------------------------------------------------------------------------------------------
 
     def binary(self, node: ast.BinOp) -> Any:
         # a + b + c + ... is a tree that leans to the left; it is walked without recursion
@@ -273,6 +274,7 @@ class Expressions:
         kind = node.op.__class__
         if kind is ast.Not:
             if isinstance(x, IR):
+                self.need_bool(node.operand, "not", x)
                 self.at(node)
                 return _core.op(self.ctx, "NOT", x)
             return not x
@@ -307,7 +309,7 @@ class Expressions:
         parts: list[Any] = []
         lets: dict[int, tuple[Any, Any]] = {}
         last = len(node.ops) - 1
-        for k, (op, right_node) in enumerate(zip(node.ops, node.comparators)):
+        for k, (op, right_node) in enumerate(zip(node.ops, node.comparators, strict=False)):
             before = self.emitted
             left, right = self.beside(left, right_node)
             if k and self.emitted != before:
@@ -368,6 +370,7 @@ class Expressions:
                 self.at(operand)
                 self.ctx.fail("LAZY_EMITS", row.lower())
             if isinstance(x, IR):
+                self.need_bool(operand, row.lower(), x)
                 self.at(node)
                 result = _core.op(self.ctx, row, result, x) if isinstance(result, IR) else x
                 continue
@@ -383,14 +386,12 @@ class Expressions:
             result = x
             if bool(x) != is_and:
                 return x
-        if isinstance(result, IR) and len(node.values) > 1 and not self.is_bool(result):
-            self.at(node)
-            self.ctx.fail("LOGIC_OPERAND", row.lower(), result.dtype)
         return result
 
-    @staticmethod
-    def is_bool(x: Any) -> bool:
-        return x.dtype.startswith("bool")
+    def need_bool(self, node: ast.expr, sign: str, x: Any) -> None:
+        if not x.dtype.startswith("bool"):
+            self.at(node)
+            self.ctx.fail("LOGIC_OPERAND", sign, describe(x))
 
     def conditional(self, node: ast.IfExp) -> Any:
         test = self.value(node.test)
@@ -407,7 +408,7 @@ class Expressions:
                 self.ctx.fail("CONDITIONAL_ARM", _describe(arm))
         return _core.select(self.ctx, test, yes, no, True)
 
-    # ---- subscripts and calls -----------------------------------------------------------------------------------------
+    # ---- subscripts and calls --------------------------------------------------------------------------------------
 
     def subscript(self, node: ast.Subscript) -> Any:
         owner = self.value(node.value)
@@ -484,7 +485,7 @@ class Expressions:
             self.helper_depth -= 1
         return self.captured(result) if result.__class__ not in _PLAIN_TYPES else result
 
-    # ---- what Python evaluates as it stands ----------------------------------------------------------------------------
+    # ---- what Python evaluates as it stands ------------------------------------------------------------------------
 
     def as_python(self, node: ast.expr) -> Any:
         """Lambdas, comprehensions and f-strings: compiled once, evaluated over the scope's names."""

@@ -111,19 +111,18 @@ class DeviceEntry(Frame):
 class LaunchThread(Frame):
     """T.launch_thread("threadIdx.x", 128): an index with its extent."""
 
-    __slots__ = ("extent", "tag", "var")
+    __slots__ = ("extent", "tag")
     what = "T.launch_thread"
 
-    CALLS = {"blockIdx": "cta_id", "threadIdx": "thread_id", "clusterCtaIdx": "cta_id_in_cluster"}
+    ROWS = {"blockIdx": "BLOCK_IDX", "threadIdx": "THREAD_IDX", "clusterCtaIdx": "CLUSTER_CTA"}
 
     def __init__(self, tag: Any, extent: Any):
         super().__init__()
         kind, _, axis = tag.partition(".") if isinstance(tag, str) else ("", "", "")
-        if kind not in self.CALLS or axis not in ("x", "y", "z"):
+        if kind not in self.ROWS or axis not in ("x", "y", "z"):
             state.fail("THREAD_TAG", repr(tag))
         self.tag = tag
         self.extent = extent
-        self.var = None
 
     def flat(self) -> Any:
         b = self._begin()
@@ -131,15 +130,8 @@ class LaunchThread(Frame):
         kind, _, axis = self.tag.partition(".")
         if b.zone == "host":
             DeviceEntry(None).flat()
-        if p.launch_threads.setdefault(self.tag, self.extent) is not self.extent:
-            before = p.launch_threads[self.tag]
-            if not (isinstance(before, int) and before == self.extent):
-                state.fail("LAUNCH_THREAD_EXTENT", self.tag, before, self.extent)
-        else:
-            b.attr("thread_extent." + self.tag, self.extent)
-        op = {"blockIdx": "BLOCK_IDX", "threadIdx": "THREAD_IDX", "clusterCtaIdx": "CLUSTER_CTA"}[kind]
-        self.var = _core.coord(p.ctx, op, "xyz".index(axis))
-        return self.var
+        b.attr(self.tag, self.extent)
+        return _core.coord(p.ctx, self.ROWS[kind], "xyz".index(axis))
 
     def __enter__(self) -> Any:
         return self.flat()

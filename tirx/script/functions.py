@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions inside kernels: @T.inline helpers, expanded at every call, and plain Python functions.
 
-An inline helper's parameters are bound by reference to what it is called with. Its free names are looked up where its text
-stands: in the scopes of the kernel around it, as they are at the call, or in Python's.
+An inline helper's parameters are bound by reference to what it is called with. Its free names are looked up where its
+text stands: in the scopes of the kernel around it, as they are at the call, or in Python's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tirx.errors import DiagnosticError
 from tirx.script import source, state
 from tirx.script.expressions import Buffer
 from tirx.script.scope import Names, Scope
-from tirx.script.statements import Statements, is_scalar
+from tirx.script.statements import _STATEMENTS, Statements, is_scalar
 
 _MANY = 10  # nested expansions from which on Python's own recursion limit has to be raised
 _RECURSION = 12000
@@ -120,7 +120,7 @@ def of_python(function: Any) -> Inline:
         found = source.of_function(function)
     except source.NoSource:
         raise no_source(function) from None
-    closure = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    closure = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
     made = Inline(found.node, found, inspect.signature(function), None, (function.__globals__, closure))
     functools.update_wrapper(made, function)
     return made
@@ -226,7 +226,7 @@ class Functions(Statements):
         if not kinds:
             self.bind_name(node.name, self.plain_function(node))
             return
-        for d, kind in zip(node.decorator_list, kinds):
+        for d, kind in zip(node.decorator_list, kinds, strict=False):
             if not decorators.is_inline(kind):
                 self.at(d)
                 self.ctx.fail("BAD_DECORATOR", getattr(kind, "__name__", repr(kind)))
@@ -241,12 +241,12 @@ class Functions(Statements):
         made: list[inspect.Parameter] = []
         positional = [*a.posonlyargs, *a.args]
         defaults = [P.empty] * (len(positional) - len(a.defaults)) + [self.value(d) for d in a.defaults]
-        for k, (arg, default) in enumerate(zip(positional, defaults)):
+        for k, (arg, default) in enumerate(zip(positional, defaults, strict=False)):
             kind = P.POSITIONAL_ONLY if k < len(a.posonlyargs) else P.POSITIONAL_OR_KEYWORD
             made.append(P(arg.arg, kind, default=default))
         if a.vararg:
             made.append(P(a.vararg.arg, P.VAR_POSITIONAL))
-        for arg, d in zip(a.kwonlyargs, a.kw_defaults):
+        for arg, d in zip(a.kwonlyargs, a.kw_defaults, strict=False):
             made.append(P(arg.arg, P.KEYWORD_ONLY, default=P.empty if d is None else self.value(d)))
         if a.kwarg:
             made.append(P(a.kwarg.arg, P.VAR_KEYWORD))
@@ -277,3 +277,6 @@ class Functions(Statements):
         names["__name__"] = "kernel"
         exec(code, names, made)
         return made[node.name]
+
+
+_STATEMENTS[ast.FunctionDef] = Functions.function_def

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launch configurations of the g2 form: T.cuda.LaunchConfig and T.cuda.KernelAttributes.
 
-What is constant is checked when the object is made; what is known at the call only, by the launcher. The field names are
-those of the language; `to_launch` gives them the core's names.
+What is constant is checked when the object is made; what is known at the call only, by the launcher. The field names
+are those of the language; `to_launch` gives them the core's names.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _padded(dims: tuple) -> tuple:
 
 
 def _divisible(a: tuple, a_name: str, b: tuple, b_name: str) -> None:
-    for x, y in zip(_padded(a), _padded(b)):
+    for x, y in zip(_padded(a), _padded(b), strict=False):
         m, n = _constant(x), _constant(y)
         if m is not None and n is not None and m % n:
             raise ValueError(f"{a_name} must be divisible by {b_name} in every dimension")

@@ -31,7 +31,7 @@ def meta_class(cls: Any) -> Any:
         finally:
             p.helper_depth -= 1
         owned = {id(x) for _, x in _resources(self)}
-        for key, x in list(p.fresh.items()):
+        for key in list(p.fresh):
             if key not in before and key not in owned:
                 state.fail("UNOWNED_RESOURCE", cls.__name__)
 

@@ -84,9 +84,8 @@ class Parser(Functions, Expressions):
         self.entries = 0
         self.entries_closed = False
         self.launch: Any = None
-        self.launch_threads: dict[str, Any] = {}
 
-    # ---- the whole function -------------------------------------------------------------------------------------------
+    # ---- the whole function ----------------------------------------------------------------------------------------
 
     def parse(self, annotations: dict[str, Any], options: Options) -> Any:
         node = self.source.node
@@ -128,8 +127,8 @@ class Parser(Functions, Expressions):
         return index
 
     def explain(self, e: Exception) -> None:
-        """An exception that leaves the walk: a fault of ours to report becomes a diagnostic at the current place; one of
-        the user's own Python code passes, with a note that names the kernel's line."""
+        """An exception that leaves the walk. A fault in the kernel becomes a diagnostic at the current place; an
+        exception of the user's own Python code passes, with a note that names the kernel's line."""
         if isinstance(e, (Error, MemoryError)):
             return
         if isinstance(e, RecursionError):
@@ -144,16 +143,17 @@ class Parser(Functions, Expressions):
                 e._tirx_noted = True  # type: ignore[attr-defined]
             return
         row = next((r for kind, r in _EXCEPTION_ROWS if isinstance(e, kind)), None)
-        if row is not None:
-            text = str(e.args[0]) if isinstance(e, KeyError) and e.args else str(e)
-            self.ctx.fail(row, text or type(e).__name__)
+        text = str(e.args[0]) if isinstance(e, KeyError) and e.args else str(e)
+        if row is None:
+            row, text = "PYTHON_OTHER", f"{type(e).__name__}: {text}"
+        self.ctx.fail(row, text or type(e).__name__)
 
     def flatten_pending(self) -> None:
         """Frames that stood as statements in plain Python code: they are flat."""
         while self.pending_frames:
             self.pending_frames[0].flat()
 
-    # ---- the signature ------------------------------------------------------------------------------------------------
+    # ---- the signature ---------------------------------------------------------------------------------------------
 
     def signature_of_kernel(self, node: ast.FunctionDef, annotations: dict[str, Any], options: Options) -> None:
         a = node.args
@@ -206,8 +206,10 @@ class Parser(Functions, Expressions):
 
     def defaults(self, a: ast.arguments) -> dict[str, ast.expr]:
         positional = [*a.posonlyargs, *a.args]
-        found = {arg.arg: d for arg, d in zip(positional[len(positional) - len(a.defaults) :], a.defaults)}
-        found.update({arg.arg: d for arg, d in zip(a.kwonlyargs, a.kw_defaults) if d is not None})
+        found = {
+            arg.arg: d for arg, d in zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=False)
+        }
+        found.update({arg.arg: d for arg, d in zip(a.kwonlyargs, a.kw_defaults, strict=False) if d is not None})
         return found
 
     def parameter(self, arg: ast.arg, value: Any, options: Options) -> None:
@@ -261,7 +263,7 @@ class Parser(Functions, Expressions):
         self.add_equations(shape, strides)
         return buffer
 
-    # ---- sizes --------------------------------------------------------------------------------------------------------
+    # ---- sizes -----------------------------------------------------------------------------------------------------
 
     def dimension(self, d: Any, node: ast.expr | None) -> Any:
         """An extent, stride or offset as it was written: a number, an expression, or a quoted one."""
@@ -299,10 +301,9 @@ class Parser(Functions, Expressions):
 
     def new_symbol(self, dtype: str) -> Expr:
         """T.int32() in a kernel."""
+        variable = _core.var(self.ctx, "free", "v", dtype)
         if dtype in ("int32", "int64", "uint32", "uint64") and self.builder.zone == "host":
-            variable = self.make_symbol("v", dtype)
-        else:
-            variable = _core.var(self.ctx, "free", "v", dtype)
+            self.symbol_vars[variable] = (variable, self.ctx.span)
         self.fresh[id(variable)] = variable
         return variable
 
@@ -351,7 +352,7 @@ class Parser(Functions, Expressions):
             self.ctx.record("SYMBOL_UNSOLVED", variable.name, span=self.registered[variable])
         self.ctx.raise_if_failed()
 
-    # ---- results without a name ----------------------------------------------------------------------------------------
+    # ---- results without a name ------------------------------------------------------------------------------------
 
     def add_fresh(self, x: Any) -> Any:
         self.fresh[id(x)] = x
@@ -399,7 +400,7 @@ def parse_function(
 ) -> Any:
     """The IR of a Python function; `locals_around` has the names of the function that defines it."""
     closure: dict[str, Any] = dict(locals_around or {})
-    closure.update(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    closure.update(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
     scope = Scope(None, function.__globals__, closure, vars(builtins))
     parser = Parser(found, dialect, scope)
     try:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of a kernel and of the inline functions expanded in it.
 
-One Scope per expanded function: what is bound now, in one table. A block (loop body, run-time branch) remembers what it
-shadows and gives it back at its end. Python would let a name that was rebound inside go on with the new value, which is
-known at run time only; such a name becomes Lost, and reading it is an error that says so. Nothing is silently different.
+One Scope per expanded function: what is bound now, in one table. A block (loop body, run-time branch) remembers what
+it shadows and gives it back at its end. Python would let a name that was rebound inside go on with the new value,
+which is known at run time only; such a name becomes Lost, and reading it is an error that says so. Nothing is
+silently different.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class Scope:
 
 
 class Names(dict):
-    """A scope as the globals of Python code that is evaluated as it stands (lambdas, comprehensions, plain functions)."""
+    """A scope as the globals of code that Python evaluates as it stands: lambdas, comprehensions, plain functions."""
 
     def __init__(self, scope: Scope, read: Any):
         super().__init__()

@@ -2,9 +2,9 @@
 """The text and the tree of a Python function, for the function object itself and never by its name.
 
 The code object says in which file and on which line its first decorator or its `def` stands; the lines come from
-linecache, which knows files, notebooks, doctests and texts that were registered there. Where the function ends is found by
-parsing up to the next line that is indented no deeper; a line inside a bracket or a long string does not parse, and the
-next one is tried. Trees are kept by code object, so that a kernel made by a factory is parsed once.
+linecache, which knows files, notebooks, doctests and texts that were registered there. Where the function ends is
+found by parsing up to the next line that is indented no deeper; a line inside a bracket or a long string does not
+parse, and the next one is tried. Trees are kept by code object, so that a kernel made by a factory is parsed once.
 """
 
 from __future__ import annotations

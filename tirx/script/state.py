@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is being built by this thread, and how the functions of T find it.
 
-While a kernel is parsed its Parser stands on this thread's stack. Functions of T that make IR take the context from it, and
-those that emit statements take the builder; both raise a RuntimeError when nothing is being built.
+While a kernel is parsed its Parser stands on this thread's stack. Functions of T that make IR take the context from
+it, and those that emit statements take the builder; both raise a RuntimeError when nothing is being built.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
 A statement function gives None, or the name of the jump that ends the block while the kernel is being built: "return",
 "break" or "continue". Run-time jumps are emitted; the rest of their block can never run and is not walked.
 
-Assignment (language D 1): in the g1 dialect a scalar name is a mutable cell from the start. In g2, and in the host zone of
-both, it is an immutable binding. Where a loop or branch will assign to an immutable name that is bound outside, the name
-becomes a cell before the loop or branch is entered, so that the assignment reaches the outer variable as in Python.
+Assignment (language D 1): in the g1 dialect a scalar name is a mutable cell from the start. In g2, and in the host
+zone of both, it is an immutable binding. Where a loop or branch will assign to an immutable name that is bound
+outside, the name becomes a cell before the loop or branch is entered, so that the assignment reaches the outer
+variable as in Python.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tirx.script.scope import MISSING, Lost
 _SIMPLE = ("VAR", "INT", "FLOAT")
 
 
-# ---- which names a block assigns; kept on the nodes -------------------------------------------------------------------
+# ---- which names a block assigns; kept on the nodes ----------------------------------------------------------------
 
 
 def stores(nodes: list[ast.stmt]) -> dict[str, bool]:
@@ -119,7 +120,7 @@ class Statements:
             self.run_time -= 1
         self.scope.close(what)
 
-    # ---- assignment ---------------------------------------------------------------------------------------------------
+    # ---- assignment ------------------------------------------------------------------------------------------------
 
     def assign(self, node: ast.Assign) -> None:
         value = self.right_side(node.value)
@@ -182,13 +183,13 @@ class Statements:
             k = star[0]
             behind = len(names) - k - 1
             middle = values[k : len(values) - behind]
-            for t, v in zip(names[:k], values[:k]):
+            for t, v in zip(names[:k], values[:k], strict=False):
                 self.assign_to(t, v, node)
             self.assign_to(names[k].value, middle, node)  # type: ignore[attr-defined]
-            for t, v in zip(names[k + 1 :], values[len(values) - behind :]):
+            for t, v in zip(names[k + 1 :], values[len(values) - behind :], strict=False):
                 self.assign_to(t, v, node)
             return
-        for t, v in zip(names, values):
+        for t, v in zip(names, values, strict=False):
             self.assign_to(t, v, node)
 
     def is_store(self, target: ast.expr) -> bool:
@@ -315,7 +316,7 @@ class Statements:
     def assign_item(self, target: ast.Subscript, value: Any, node: ast.stmt) -> None:
         owner = self.value(target.value)
         index = self.value(target.slice)
-        self.at(node)
+        self.at(target)
         if isinstance(value, MetaVar):
             value = value.value
         self.store_item(target, owner, index, value)
@@ -379,11 +380,12 @@ class Statements:
         elif target.__class__ is ast.Subscript:
             owner = self.value(target.value)  # type: ignore[attr-defined]
             index = self.value(target.slice)  # type: ignore[attr-defined]
-            self.at(node)
+            self.at(target)
             current = self.item(target, owner, index)  # type: ignore[arg-type]
             current, right = self.beside(current, node.value)
             value = self.updated(node, current, right)
             if value is not None:
+                self.at(target)
                 self.store_item(target, owner, index, value)  # type: ignore[arg-type]
         else:
             owner = self.value(target.value)  # type: ignore[attr-defined]
@@ -402,7 +404,7 @@ class Statements:
     def updated(self, node: ast.AugAssign, current: Any, right: Any) -> Any:
         return self.operate(node, _INPLACE[node.op.__class__], current, right)
 
-    # ---- annotated assignment ---------------------------------------------------------------------------------------------
+    # ---- annotated assignment --------------------------------------------------------------------------------------
 
     def ann_assign(self, node: ast.AnnAssign) -> None:
         self.emitted += 1
@@ -496,7 +498,7 @@ class Statements:
             return dtypes.dtype(value)
         return value
 
-    # ---- names that become cells, names of both arms ---------------------------------------------------------------------
+    # ---- names that become cells, names of both arms ---------------------------------------------------------------
 
     def prepare(self, node: ast.stmt, own: set[str] | frozenset[str] = frozenset()) -> None:
         """Before a run-time block: names bound outside that it assigns to become cells."""
@@ -538,7 +540,7 @@ class Statements:
         self.builder.store(cell, (0,), value)
         scope.bind(name, cell)
 
-    # ---- control ---------------------------------------------------------------------------------------------------------
+    # ---- control ---------------------------------------------------------------------------------------------------
 
     def expression(self, node: ast.Expr) -> None:
         if node.value.__class__ is ast.Constant:
@@ -692,12 +694,12 @@ class Statements:
             self.ctx.fail("LOOP_TARGET", len(loops))
         own = set(names)
         self.prepare(node, own)
-        self.at(node)
+        self.at(node.iter)
         self.emitted += 1
-        variables = [loop.open(self.builder, name) for loop, name in zip(loops, names)]
+        variables = [loop.open(self.builder, name) for loop, name in zip(loops, names, strict=False)]
         self.scope.open()
         self.forbid_early_reads(node, own)
-        for name, variable in zip(names, variables):
+        for name, variable in zip(names, variables, strict=False):
             self.scope.bind(name, variable)
         self.loop_body(node.body)
         self.scope.close_loop("a loop", own)

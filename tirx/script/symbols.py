@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions made outside kernels: sizes (T.dynamic) and what is computed from them.
 
-They belong to no compilation. Each is a small tree that becomes IR when a kernel uses it, through `__tirx_expr__(ctx)`; one
-symbol becomes one variable of the kernel, however often and wherever it is used.
+They belong to no compilation. Each is a small tree that becomes IR when a kernel uses it, through
+`__tirx_expr__(ctx)`; one symbol becomes one variable of the kernel, however often and wherever it is used.
 """
 
 from __future__ import annotations
@@ -117,9 +117,11 @@ def _install() -> None:
         setattr(Deferred, f"__{plain}__", lambda a, b, s=sign, f=function: apply(s, f, a, b))
         setattr(Deferred, f"__r{plain}__", lambda a, b, s=sign, f=function: apply(s, f, b, a))
     for name, sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
-        setattr(Deferred, f"__{name}__", lambda a, b, s=sign, f=getattr(operator, name): apply(s, f, a, b))
+        function = getattr(operator, name)
+        setattr(Deferred, f"__{name}__", lambda a, b, s=sign, f=function: apply(s, f, a, b))
     for name, sign in {"neg": "-", "invert": "~", "abs": "abs"}.items():
-        setattr(Deferred, f"__{name}__", lambda a, s=sign, f=getattr(operator, name): apply(s, f, a))
+        function = getattr(operator, name)
+        setattr(Deferred, f"__{name}__", lambda a, s=sign, f=function: apply(s, f, a))
 
 
 _install()
@@ -135,7 +137,7 @@ def dynamic(name: str, dtype: Any = "int32") -> Symbol:
     return Symbol(name, text)
 
 
-# ---- which symbols the call can determine -----------------------------------------------------------------------------
+# ---- which symbols the call can determine --------------------------------------------------------------------------
 
 
 def unsolved(equations: list[Any], known: set[Any], symbols: dict[Any, Any]) -> list[Any]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tirx.from_source: kernels from text, as `script()` prints them or as a file would hold them.
 
-The text is Python that is run with T, I and what `extra_vars` adds. Import lines of the language's own names are read over;
-other imports are refused.
+The text is Python that is run with T, I and what `extra_vars` adds. Import lines of the language's own names are read
+over; other imports are refused.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
     ctx.set_place(file, "")
     try:
         tree = ast.parse(text, name)
+        compile(tree, name, "exec", dont_inherit=True)  # finds what the grammar alone does not: a break outside a loop
     except SyntaxError as e:
         line = e.lineno or 1
         column = max((e.offset or 1) - 1, 0)

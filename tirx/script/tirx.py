@@ -3,8 +3,8 @@
 
     from tirx.script import tirx as T      # or: from tirx import T
 
-Dtypes and mathematics come from the core's tables, the rest from the modules beside this one. A name that is not here says
-what to use instead.
+Dtypes and mathematics come from the core's tables, the rest from the modules beside this one. A name that is not here
+says what to use instead.
 """
 
 from __future__ import annotations
