@@ -167,6 +167,9 @@ tx_thread_tag(const char *key)
         {"preferredClusterCtaIdx.", TX_L_PREFERRED_X},
     };
 
+    if (strncmp(key, "thread_extent.", 14) != 0)
+        return -1;
+    key += 14;
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
         size_t n = strlen(tags[i].prefix);
         if (strncmp(key, tags[i].prefix, n) == 0 && key[n] >= 'x' && key[n] <= 'z' && !key[n + 1])
@@ -186,7 +189,7 @@ take_threads(tx_region *g)
             return false;
         was = g->args[field];
         if (was && tx_prove(g->facts, tx_binary(g->c, TX_OP_EQ, was, v)) != 1) {
-            tx_fail(g->c, n->span, TX_E_THREAD_INCONSISTENT, n->u.s->text, tx_expr_text(g->c, was), tx_expr_text(g->c, v));
+            tx_fail(g->c, n->span, TX_E_LAUNCH_THREAD_EXTENT, n->u.s->text, tx_expr_text(g->c, was), tx_expr_text(g->c, v));
             return false;
         }
         g->args[field] = v;
@@ -206,6 +209,30 @@ binding_text(tx_ctx *c, int p, int r)
     return s ? s->text : "?";
 }
 
+static const tx_node *
+uncast(tx_rewriter *r, const tx_node *n)
+{
+    return n->dtype == TX_I64 && tx_is_int(n->arg[0]->dtype) ? tx_rewrite(r, n->arg[0]) : tx_rewrite_children(r, n);
+}
+
+/* An extent as its author wrote it: without the conversions to int64. */
+static const char *
+extent_text(tx_ctx *c, const tx_node *e)
+{
+    tx_rewrite_fn *fn = tx_new(c, tx_rewrite_fn, TX_OP__COUNT);
+    tx_rewriter r = {.c = c, .fn = fn};
+    const tx_str *s;
+
+    if (e->op == TX_OP_INT || !fn) {
+        s = tx_intern_f(c, "%lld", e->op == TX_OP_INT ? (long long)e->u.i : 0);
+        return s ? s->text : "?";
+    }
+    fn[TX_OP_CAST] = uncast;
+    e = tx_rewrite(&r, e);
+    tx_rewriter_free(&r);
+    return e ? tx_expr_text(c, e) : "?";
+}
+
 /* 1 equal, 0 different, -1 not known. */
 static int
 same_extent(closure *k, const tx_node *a, const tx_node *b)
@@ -222,7 +249,7 @@ inconsistent(closure *k, int p, int r, const tx_node *a, const tx_node *b, tx_sp
 {
     tx_ctx *c = k->g->c;
 
-    tx_fail(c, at, TX_E_SCOPE_INCONSISTENT, binding_text(c, p, r), tx_expr_text(c, a), tx_expr_text(c, b));
+    tx_fail(c, at, TX_E_SCOPE_INCONSISTENT, binding_text(c, p, r), extent_text(c, a), extent_text(c, b));
     tx_diag_other(c, other != at ? other : 0);
     return false;
 }
@@ -272,8 +299,8 @@ quotient(closure *k, const extent *whole, const extent *part, int p, int r, cons
         return false;
     exact = tx_prove(k->g->facts, tx_binary(c, TX_OP_EQ, rest, tx_int(c, TX_I64, 0)));
     if (exact == 0) {
-        tx_fail(c, whole->span, TX_E_SCOPE_NOT_DIVISIBLE, binding_text(c, p, r), tx_expr_text(c, whole->value),
-                tx_expr_text(c, part->value));
+        tx_fail(c, whole->span, TX_E_SCOPE_NOT_DIVISIBLE, binding_text(c, p, r), extent_text(c, whole->value),
+                extent_text(c, part->value));
         tx_diag_other(c, part->span != whole->span ? part->span : 0);
         return false;
     }
@@ -339,6 +366,76 @@ close_all(closure *k)
     return true;
 }
 
+/* ---- ids and the launch configuration ------------------------------------------------------------------------------ */
+
+static const tx_node *
+declared_id(const tx_region *g, unsigned binding)
+{
+    for (uint32_t i = 0; i < g->ids.n; i++)
+        if (g->ids.at[i]->u.scope_id->binding == binding && g->ids.at[i]->u.scope_id->nextents)
+            return g->ids.at[i];
+    return NULL;
+}
+
+static bool
+conflict(tx_region *g, const tx_node *id, const char *field, const tx_node *said, const tx_node *declared)
+{
+    tx_ctx *c = g->c;
+    const tx_node *one = tx_int(c, TX_I32, 1);
+
+    tx_fail(c, id->span, TX_E_LAUNCH_CONFLICT, tx_binding_calls[id->u.scope_id->binding],
+            extent_text(c, declared ? declared : one), field, extent_text(c, said ? said : one));
+    tx_diag_other(c, g->device->span);
+    return false;
+}
+
+/* Puts a declared id's extents (from its argument `first`) into the launch, or checks that the launch says the same. */
+static bool
+fill(closure *k, int to, const tx_node *id, uint32_t first, uint32_t n, const char *field)
+{
+    tx_region *g = k->g;
+    const tx_node **a = g->args + to;
+
+    if (a[0]) {
+        for (uint32_t i = 0; i < 3; i++) {
+            const tx_node *x = a[i] ? a[i] : tx_int(g->c, TX_I32, 1);
+            const tx_node *y = i < n ? id->arg[first + i] : tx_int(g->c, TX_I32, 1);
+            if (!x || !y || same_extent(k, tx_i64(g->c, x), tx_i64(g->c, y)) != 1)
+                return conflict(g, id, field, a[i], i < n ? id->arg[first + i] : NULL);
+        }
+        return true;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        a[i] = id->arg[first + i];
+    return true;
+}
+
+/* What the configuration says, the ids say too; what it leaves open, they fill. */
+static bool
+fill_from_ids(closure *k)
+{
+    static const struct {
+        uint8_t binding, field;
+        const char *name;
+    } fields[] = {
+        {TX_B_CLUSTER_CTA, TX_L_CLUSTER_X, "cluster"},
+        {TX_B_KERNEL_CTA, TX_L_GRID_X, "grid"},
+        {TX_B_CTA_THREAD, TX_L_BLOCK_X, "block"},
+    };
+    tx_region *g = k->g;
+
+    for (uint32_t i = 0; i < g->ids.n; i++) {
+        const tx_node *id = g->ids.at[i];
+        const tx_scope_id *s = id->u.scope_id;
+        for (int f = 0; s->nextents && f < 3; f++)
+            if (fields[f].binding == s->binding && !fill(k, fields[f].field, id, 0, s->nextents, fields[f].name))
+                return false;
+        if (s->npreferred && !fill(k, TX_L_PREFERRED_X, id, s->nextents, s->npreferred, "preferred_cluster"))
+            return false;
+    }
+    return true;
+}
+
 /* What the ids declare, what the configuration says, and the sizes of warps and warpgroups. */
 static bool
 collect(closure *k)
@@ -386,48 +483,6 @@ infer_deferred(closure *k)
 
 /* ---- the launch record --------------------------------------------------------------------------------------------- */
 
-static const tx_node *
-declared_id(const tx_region *g, unsigned binding)
-{
-    for (uint32_t i = 0; i < g->ids.n; i++)
-        if (g->ids.at[i]->u.scope_id->binding == binding && g->ids.at[i]->u.scope_id->nextents)
-            return g->ids.at[i];
-    return NULL;
-}
-
-static bool
-conflict(tx_region *g, const tx_node *id, const char *field, const tx_node *said, const tx_node *declared)
-{
-    tx_ctx *c = g->c;
-    const tx_node *one = tx_int(c, TX_I32, 1);
-
-    tx_fail(c, id->span, TX_E_LAUNCH_CONFLICT, tx_binding_calls[id->u.scope_id->binding],
-            tx_expr_text(c, declared ? declared : one), field, tx_expr_text(c, said ? said : one));
-    tx_diag_other(c, g->device->span);
-    return false;
-}
-
-/* Puts a declared id's extents (from its argument `first`) into the launch, or checks that the launch says the same. */
-static bool
-fill(closure *k, int to, const tx_node *id, uint32_t first, uint32_t n, const char *field)
-{
-    tx_region *g = k->g;
-    const tx_node **a = g->args + to;
-
-    if (a[0]) {
-        for (uint32_t i = 0; i < 3; i++) {
-            const tx_node *x = a[i] ? a[i] : tx_int(g->c, TX_I32, 1);
-            const tx_node *y = i < n ? id->arg[first + i] : tx_int(g->c, TX_I32, 1);
-            if (!x || !y || same_extent(k, tx_i64(g->c, x), tx_i64(g->c, y)) != 1)
-                return conflict(g, id, field, a[i], i < n ? id->arg[first + i] : NULL);
-        }
-        return true;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        a[i] = id->arg[first + i];
-    return true;
-}
-
 /* An int64 extent as a launch field: int32 when it is a constant that fits. */
 static const tx_node *
 field_of(tx_ctx *c, const tx_node *v)
@@ -453,27 +508,13 @@ grid_of_clusters(tx_region *g, const tx_node *clusters)
     return g->args[TX_L_GRID_X] != NULL;
 }
 
+/* What neither the configuration nor an id says, but the closure does. */
 static bool
-fill_launch(closure *k)
+fill_from_closure(closure *k)
 {
     tx_region *g = k->g;
-    const tx_node *cta = declared_id(g, TX_B_KERNEL_CTA), *thread = declared_id(g, TX_B_CTA_THREAD);
-    const tx_node *clusters = declared_id(g, TX_B_KERNEL_CLUSTER), *cluster = declared_id(g, TX_B_CLUSTER_CTA);
-    const tx_node *id;
 
-    if (cluster && !fill(k, TX_L_CLUSTER_X, cluster, 0, cluster->u.scope_id->nextents, "cluster"))
-        return false;
-    for (uint32_t i = 0; i < g->ids.n; i++) {
-        id = g->ids.at[i];
-        if (id->u.scope_id->npreferred && !fill(k, TX_L_PREFERRED_X, id, id->u.scope_id->nextents,
-                                                id->u.scope_id->npreferred, "preferred_cluster"))
-            return false;
-    }
-    if (cta && !fill(k, TX_L_GRID_X, cta, 0, cta->u.scope_id->nextents, "grid"))
-        return false;
-    if (!g->args[TX_L_GRID_X] && !grid_of_clusters(g, clusters))
-        return false;
-    if (thread && !fill(k, TX_L_BLOCK_X, thread, 0, thread->u.scope_id->nextents, "block"))
+    if (!g->args[TX_L_GRID_X] && !grid_of_clusters(g, declared_id(g, TX_B_KERNEL_CLUSTER)))
         return false;
     if (!g->args[TX_L_BLOCK_X] && k->e[CTA][THREAD].value)
         g->args[TX_L_BLOCK_X] = field_of(g->c, k->e[CTA][THREAD].value);
@@ -582,14 +623,14 @@ tx_region_launch(tx_region *g)
     closure k = {.g = g};
     bool configured = g->args[TX_L_CLUSTER_X] != NULL;
 
-    if (!take_threads(g) || !check_ids(g) || !collect(&k) || !close_all(&k))
+    if (!take_threads(g) || !check_ids(g) || !fill_from_ids(&k) || !collect(&k) || !close_all(&k))
         return false;
     if (!k.e[KERNEL][CTA].value && !k.e[KERNEL][CLUSTER].value && k.e[CLUSTER][CTA].value) {
         /* neither cta_id nor cluster_id has an extent: one cluster */
         k.e[KERNEL][CLUSTER].value = tx_int(g->c, TX_I64, 1);
         k.e[KERNEL][CTA] = k.e[CLUSTER][CTA];
     }
-    if (!infer_deferred(&k) || !fill_launch(&k) || !check_block(g) || !check_grid(g))
+    if (!infer_deferred(&k) || !fill_from_closure(&k) || !check_block(g) || !check_grid(g))
         return false;
     drop_unit_cluster(g, configured);
     return true;
