@@ -197,9 +197,14 @@ tx_literal_float(tx_ctx *c, tx_dtype t, double v)
 const tx_node *
 tx_typed(tx_ctx *c, const tx_node *n)
 {
+    tx_span span = c->span;
+
     if (!n || !is_weak(n))
         return n;
-    return n->op == TX_OP_INT ? tx_int(c, n->dtype, n->u.i) : tx_literal_float(c, TX_F32, n->u.f);
+    c->span = tx_place_of(c, n);
+    n = n->op == TX_OP_INT ? tx_int(c, n->dtype, n->u.i) : tx_literal_float(c, TX_F32, n->u.f);
+    c->span = span;
+    return n;
 }
 
 /* A weak integer beside an operand of integer dtype t: t where it fits; int64 where it does not even fit int32 and t is no
@@ -499,9 +504,8 @@ tx_op_call(tx_ctx *c, unsigned op, const tx_node *const *args, uint32_t nargs)
     for (uint32_t i = 0; i < nargs; i++)
         if (!args[i])
             return NULL;
-    if (info->operands >= 0 && nargs != (uint32_t)info->operands)
-        return tx_fail(c, c->span, TX_E_OPERAND_COUNT, *info->spelling ? info->spelling : info->name,
-                       (int)info->operands, (int)nargs);
+    if (TX_NEVER(info->operands >= 0 && nargs != (uint32_t)info->operands))
+        return tx_fail(c, c->span, TX_E_INTERNAL, "wrong number of operands");
     switch (op) {
     case TX_OP_SELECT:
     case TX_OP_IF_THEN_ELSE: return tx_select(c, op, args[0], args[1], args[2]);

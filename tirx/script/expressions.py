@@ -194,6 +194,8 @@ class Expressions:
 
     def attribute(self, node: ast.Attribute) -> Any:
         owner = self.value(node.value)
+        if isinstance(owner, IR):
+            self.at(node)
         try:
             value = getattr(owner, node.attr)
             return value if value.__class__ in _PLAIN_TYPES else self.captured(value)
@@ -257,10 +259,21 @@ class Expressions:
         self.at(node)
         try:
             return function(left, right)
-        except (TypeError, ZeroDivisionError) as e:
-            if isinstance(e, SyntaxError):
+        except SyntaxError:
+            if node.__class__ is not ast.BinOp:
                 raise
+            placed = self.placed(left, node.left), self.placed(right, node.right)
+            self.at(node)
+            return function(*placed)
+        except (TypeError, ZeroDivisionError) as e:
             self.ctx.fail("BAD_PYTHON_OPERANDS", _SIGNS[node.op.__class__], _describe(left), _describe(right), str(e))
+
+    def placed(self, x: Any, node: ast.expr) -> Any:
+        """A plain number as an operand that knows its place. Only used to tell a fault better: the core has refused it."""
+        if x.__class__ not in (int, float):
+            return x
+        self.at(node)
+        return _core.as_expr(self.ctx, x)
 
     def settle_operands(self) -> None:
         """Binds what waits in outer expressions and depends on memory; called before statements are emitted."""
@@ -420,14 +433,22 @@ class Expressions:
         try:
             value = owner[index]
             return value if value.__class__ in _PLAIN_TYPES else self.captured(value)
+        except SyntaxError:
+            return owner[self.placed_indices(node, index)]
         except (TypeError, KeyError, IndexError) as e:
-            if isinstance(e, SyntaxError):
-                raise
             if owner is None and isinstance(node.value, ast.Name):
                 self.absent(node.value.id)
             if isinstance(index, IR):
                 self.ctx.fail("RUN_TIME_SUBSCRIPT", _describe(owner))
             self.ctx.fail("BAD_SUBSCRIPT", _describe(owner), repr(e.args[0]) if isinstance(e, KeyError) else str(e))
+
+    def placed_indices(self, node: ast.Subscript, index: Any) -> Any:
+        if isinstance(node.slice, ast.Tuple) and isinstance(index, tuple) and len(index) == len(node.slice.elts):
+            index = tuple(map(self.placed, index, node.slice.elts))
+        else:
+            index = self.placed(index, node.slice)
+        self.at(node)
+        return index
 
     def slice(self, node: ast.Slice) -> slice:
         return slice(

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every diagnostic, whole: place, text, caret and help, as a user of the public API sees it.
+
+The cases stand in the .txt files beside this one, grouped as csrc/base/diag.def is. A case is
+
+    === ROW [target]         the row it triggers; a target compiles the kernel for it, else it is only parsed
+    ...                      the source: one function or module, as tirx.from_source takes it
+    ---
+    kernel.py:3:4: error: ...
+
+A row without a case here must say in ELSEWHERE which test triggers it. missing.txt lists the rows that still need one; it
+only ever gets shorter.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+import tirx
+from tirx import _core as core
+
+HERE = Path(__file__).resolve().parent
+ROWS = {name: (cls, text) for name, cls, text, _ in core.diags()}
+
+ELSEWHERE = {
+    "NO_MEMORY": "tests/test_oom.py",
+    "INTERNAL": "a bug of ours: no input is known",
+    "TOO_MANY_NODES": "tests/c/test_core.c, limits: takes gigabytes otherwise",
+    "STRING_TOO_LONG": "tests/c/test_core.c, limits",
+    "SOURCE_TOO_LONG": "tests/c/test_core.c, limits",
+    "RANK_LIMIT": "tests/c/test_core.c, limits",
+}
+
+
+def read_cases(path: Path):
+    text = path.read_text()
+    for block in re.split(r"^=== ", text, flags=re.M)[1:]:
+        head, rest = block.split("\n", 1)
+        source, _, want = rest.partition("\n---\n")
+        name, _, target = head.partition(" ")
+        yield pytest.param(name, target.strip(), source + "\n", want.strip("\n"), id=f"{path.stem}-{name}")
+
+
+MISSING = set((HERE / "missing.txt").read_text().split())
+CASES = [case for path in sorted(HERE.glob("*.txt")) if path.stem != "missing" for case in read_cases(path)]
+
+
+def pattern_of(text: str) -> str:
+    """A row's printf text as a regular expression."""
+    parts = re.split(r"(%[-+ #0-9.]*(?:ll|l|z)?[a-zA-Z]|%%)", text)
+    return "".join("%" if p == "%%" else ".*" if p.startswith("%") else re.escape(p) for p in parts)
+
+
+def tidy(message: str) -> str:
+    return re.sub(r"<tirx source \d+>", "kernel.py", message)
+
+
+def run(source: str, target: str) -> None:
+    f = tirx.from_source(source)
+    if target:
+        tirx.compile(f, target=target)
+
+
+@pytest.mark.parametrize("row, target, source, want", CASES)
+def test_message(row, target, source, want):
+    cls, text = ROWS[row]
+    assert re.search(pattern_of(text), want), "the expected text is not of this row"
+    if cls == "WARNING":
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run(source, target)
+        assert [str(w.message) for w in caught] == want.split("\n")
+        return
+    with pytest.raises(tirx.Error) as caught:
+        run(source, target)
+    assert tidy(str(caught.value)) == want
+    builtin = {"VALUE": ValueError, "TYPE": TypeError, "RUNTIME": RuntimeError, "KEY": KeyError}.get(cls, Exception)
+    assert isinstance(caught.value, builtin)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_row_is_triggered(row):
+    triggered = {case.values[0] for case in CASES}
+    places = [row in triggered, row in ELSEWHERE, row in MISSING]
+    assert places.count(True) == 1, "needs a case here, or a line in ELSEWHERE, and not both"
+
+
+def test_elsewhere_names_rows():
+    assert set(ELSEWHERE) <= set(ROWS)
