@@ -55,7 +55,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "builder": ("tirx.builder", None),
     "errors": ("tirx.errors", None),
     "from_source": ("tirx.script.text", "from_source"),
-    "structural_equal": ("tirx._core", "structural_equal"),
+    "structural_equal": ("tirx.module", "structural_equal"),
     "IRModule": ("tirx.module", "IRModule"),
     "PrimFunc": ("tirx._core", "Function"),
     "Function": ("tirx._core", "Function"),

@@ -123,8 +123,8 @@ REFUSED = {
                 ",\n  expected float32, got object"),
     "extent": ("table", (f32(4, 9), B, 0, True), ValueError, "Invalid A.shape[1] on argument #0",
                ",\n  expected 8, got 9"),
-    "extent before strides": ("table", (f32(8, 4).T[:, :5], B, 0, True), ValueError, "Invalid A.shape[1] on argument #0",
-                              ",\n  expected 8, got 5"),
+    "extent before strides": ("table", (f32(8, 4).T[:, :5], B, 0, True), ValueError,
+                              "Invalid A.shape[1] on argument #0", ",\n  expected 8, got 5"),
     "computed extent": ("scale", (f32(9), f32(4), 1.0), ValueError, "Invalid A.shape[0] on argument #0 (a)",
                         ",\n  expected B.shape[0] * 2 = 8, got 9"),
     "symbol again": ("same", (i32(3, 5), i32(4)), ValueError, "Mismatched B.shape[0] on argument #1",
@@ -187,7 +187,7 @@ def test_the_signature_and_the_names_can_be_read(exes):
     assert exes["table"].param_names == ("A", "B", "k", "on")
 
 
-# ---- what is accepted --------------------------------------------------------------------------------------------------
+# ---- what is accepted ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("s", [2, 2.0, True, np.float32(2), np.float64(2), np.int8(2), ml_dtypes.bfloat16(2)])
@@ -243,7 +243,7 @@ def test_calls_through_other_ways_of_calling(exes):
         np.testing.assert_array_equal(b, a[::2] * 2)
 
 
-# ---- options -----------------------------------------------------------------------------------------------------------
+# ---- options ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_bad_options(exes, option, text):
     assert str(e.value) == text
 
 
-# ---- reports -----------------------------------------------------------------------------------------------------------
+# ---- reports ---------------------------------------------------------------------------------------------------------
 
 
 @T.prim_func
@@ -352,7 +352,7 @@ def test_a_warning_stands_at_the_kernels_line():
     assert type(report) is tirx.EmulationWarning
 
 
-# ---- references, threads, copies -----------------------------------------------------------------------------------------
+# ---- references, threads, copies -------------------------------------------------------------------------------------
 
 
 def test_a_thousand_calls_leave_nothing(exes):

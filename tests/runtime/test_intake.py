@@ -323,7 +323,7 @@ def test_torch_tensors_come_in_without_numpy(torch, run_python):
 def test_nothing_keeps_a_reference():
     a = np.zeros((3, 4), np.float32)
     strange = np.zeros(3, "U5")
-    cases = [a, a[:, ::2], strange, Producer(a, False), CudaArray(), "text", 2**70, ctypes.c_void_p(1), 1.5]
+    cases = [a, a[:, ::2], strange, Producer(a, False), CudaArray(), [1], 2**70, ctypes.c_void_p(1), float("1.5")]
     for x in cases:
         _core.describe_arg(x)
     before = [sys.getrefcount(x) for x in cases]

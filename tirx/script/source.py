@@ -130,7 +130,8 @@ def _is_tree_of(node: ast.FunctionDef, code: Any) -> bool:
             elif isinstance(value, list) and value and isinstance(value[0], str):
                 words.update(value)
     private = any(w.startswith("__") for w in words)  # Python adds the class's name to these
-    return private or all(set(w.split(".")) <= words for w in code.co_names)
+    rewritten = any(w.startswith("@") for w in code.co_names)  # pytest adds names of its own where it rewrites asserts
+    return private or rewritten or all(set(w.split(".")) <= words for w in code.co_names)
 
 
 def _margin(line: str) -> int:
