@@ -127,15 +127,27 @@ diag_take_arg(const diag_conv *v, va_list *ap)
     return a;
 }
 
-/* The arguments in order of the row's text. */
+/* The arguments that the row's text names, by position. One that it skips, and all behind it, are not there: nobody
+ * knows their types. */
 static int
 diag_take_args(const char *fmt, va_list *ap, diag_arg *args)
 {
-    int n = 0;
+    diag_conv types[DIAG_MAX_ARGS] = {{0}};
+    int n = 0, next = 0;
 
-    for (diag_conv v = diag_next_conv(fmt); v.letter && n < DIAG_MAX_ARGS; v = diag_next_conv(v.end))
-        if (v.letter != '%')
-            args[n++] = diag_take_arg(&v, ap);
+    for (diag_conv v = diag_next_conv(fmt); v.letter; v = diag_next_conv(v.end)) {
+        int i = v.letter == '%' ? -1 : v.pos ? v.pos - 1 : next++;
+
+        if (i < 0 || i >= DIAG_MAX_ARGS)
+            continue;
+        types[i] = v;
+        n = i + 1 > n ? i + 1 : n;
+    }
+    for (int i = 0; i < n; i++)
+        if (TX_NEVER(!types[i].letter))
+            return i;
+        else
+            args[i] = diag_take_arg(&types[i], ap);
     return n;
 }
 

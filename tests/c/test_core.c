@@ -167,7 +167,11 @@ test_diagnostics(void)
     tx_diag_render(c, &c->diags.at[2], &sb);
     CHECK(strcmp(sb.text, "warning: Casting in BufferStore may lose precision: float32 to int32") == 0, "\n%s",
           sb.text);
-    CHECK(c->nerrors == 2 && c->diags.n == 3, "%u errors", c->nerrors);
+    tx_fail(c, 0, TX_E_SYMBOL_UNSOLVED, "n"); /* one argument, named three times */
+    CHECK(strcmp(last_error(c),
+                 "symbol 'n' cannot be inferred: no parameter has a dimension that is exactly n, or c*n + d") == 0,
+          "%s", last_error(c));
+    CHECK(c->nerrors == 3 && c->diags.n == 4, "%u errors", c->nerrors);
     CHECK(tx_diag_find("SHIFT_RANGE") == TX_E_SHIFT_RANGE && tx_diag_find("NOSUCH") == 0, "names");
     tx_sb_free(&sb);
     tx_ctx_free(c);
