@@ -331,7 +331,7 @@ finish(tx_printer *p, const tx_print_options *o, tx_sb *text, tx_sb *out, const 
     put_all(to, text);
     if (numbers && all.n)
         put_numbered(out, all.text, all.n);
-    ok = !to->failed && !out->failed;
+    ok = !to->failed && !out->failed && !p->c->nerrors; /* the scratch context's only errors are of memory */
     tx_sb_free(&all);
     return ok;
 }

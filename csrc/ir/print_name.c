@@ -75,8 +75,8 @@ cleaned(tx_printer *p, const tx_str *hint)
     return tx_intern(p->c, buf, n);
 }
 
-const tx_str *
-tx_print_fresh(tx_printer *p, const tx_str *hint)
+static const tx_str *
+fresh_name(tx_printer *p, const tx_str *hint)
 {
     const tx_str *base = cleaned(p, hint), *name = base;
     uint64_t next = 0, other;
@@ -93,13 +93,25 @@ tx_print_fresh(tx_printer *p, const tx_str *hint)
     return tx_map_put(&p->taken, (uint64_t)(uintptr_t)name, 1) ? name : NULL;
 }
 
+const tx_str *
+tx_print_fresh(tx_printer *p, const tx_str *hint)
+{
+    const tx_str *name = fresh_name(p, hint);
+
+    if (!name)
+        p->out->failed = true;
+    return name;
+}
+
 const char *
 tx_print_name(tx_printer *p, const void *of, const tx_str *hint)
 {
     const tx_str *name = tx_print_fresh(p, hint);
 
-    if (!name || !tx_map_put_ptr(&p->names, of, name->text))
-        return "v"; /* out of memory: the text is lost anyway */
+    if (!name || !tx_map_put_ptr(&p->names, of, name->text)) {
+        p->out->failed = true;
+        return "v";
+    }
     return name->text;
 }
 

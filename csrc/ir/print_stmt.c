@@ -742,8 +742,9 @@ tx_print_scan(tx_printer *p, const tx_func *f)
     scanner s = {.visitor = {scan_node, NULL}, .p = p};
 
     for (uint32_t i = 0; i < f->nparams; i++) /* a kernel's parameters are pointers: their buffers are views */
-        if (f->params[i].buffer && !(f->flags & TX_FUNC_KERNEL))
-            tx_map_put_ptr(&p->declared, f->params[i].buffer, f->params[i].buffer);
+        if (f->params[i].buffer && !(f->flags & TX_FUNC_KERNEL) &&
+            !tx_map_put_ptr(&p->declared, f->params[i].buffer, f->params[i].buffer))
+            p->out->failed = true;
     tx_walk(&s.visitor, f->body);
     for (uint32_t i = 0; i < s.uses.n; i++) {
         tx_buffer *b = s.uses.at[i];
