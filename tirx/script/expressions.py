@@ -381,7 +381,7 @@ class Expressions:
             x = self.value(operand)
             if k and isinstance(result, IR) and self.emitted != before:
                 self.at(operand)
-                self.ctx.fail("LAZY_EMITS", row.lower())
+                self.ctx.fail("LAZY_EMITS", f"'{row.lower()}'")
             if isinstance(x, IR):
                 self.need_bool(operand, row.lower(), x)
                 self.at(node)
@@ -438,9 +438,11 @@ class Expressions:
         except (TypeError, KeyError, IndexError) as e:
             if owner is None and isinstance(node.value, ast.Name):
                 self.absent(node.value.id)
-            if isinstance(index, IR):
+            if isinstance(index, IR) and not isinstance(owner, (Expr, Buffer, Region)):
                 self.ctx.fail("RUN_TIME_SUBSCRIPT", _describe(owner))
-            self.ctx.fail("BAD_SUBSCRIPT", _describe(owner), repr(e.args[0]) if isinstance(e, KeyError) else str(e))
+            if isinstance(e, SyntaxError):
+                raise
+            self.ctx.fail("BAD_SUBSCRIPT", _describe(owner), subscript_text(e))
 
     def placed_indices(self, node: ast.Subscript, index: Any) -> Any:
         if isinstance(node.slice, ast.Tuple) and isinstance(index, tuple) and len(index) == len(node.slice.elts):
@@ -535,6 +537,10 @@ def shifted(code: CodeType, lines: int) -> CodeType:
     """The code with its line numbers in the file."""
     inner = tuple(shifted(c, lines) if isinstance(c, CodeType) else c for c in code.co_consts)
     return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=inner)
+
+
+def subscript_text(e: Exception) -> str:
+    return f"it has no key {e.args[0]!r}" if isinstance(e, KeyError) and e.args else str(e)
 
 
 def _comparable(x: Any) -> bool:

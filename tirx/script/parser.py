@@ -142,11 +142,10 @@ class Parser(Functions, Expressions):
                 e.add_note(f"while the kernel '{self.source.name}' was built: File \"{file}\", line {line}")
                 e._tirx_noted = True  # type: ignore[attr-defined]
             return
-        row = next((r for kind, r in _EXCEPTION_ROWS if isinstance(e, kind)), None)
-        text = str(e.args[0]) if isinstance(e, KeyError) and e.args else str(e)
-        if row is None:
-            row, text = "PYTHON_OTHER", f"{type(e).__name__}: {text}"
-        self.ctx.fail(row, text or type(e).__name__)
+        for kind, row in ((TypeError, "PYTHON_TYPE"), (ValueError, "PYTHON_VALUE")):
+            if isinstance(e, kind):
+                self.ctx.fail(row, str(e))
+        self.ctx.fail("PYTHON_KEY" if isinstance(e, KeyError) else "PYTHON_OTHER", f"{type(e).__name__}: {e}")
 
     def flatten_pending(self) -> None:
         """Frames that stood as statements in plain Python code: they are flat."""
@@ -367,19 +366,6 @@ class Parser(Functions, Expressions):
 
     def forget_fresh(self, x: Any) -> None:
         self.fresh.pop(id(x), None)
-
-
-_EXCEPTION_ROWS = (
-    (KeyError, "PYTHON_KEY"),
-    (IndexError, "PYTHON_OTHER"),
-    (TypeError, "PYTHON_TYPE"),
-    (ValueError, "PYTHON_VALUE"),
-    (RuntimeError, "PYTHON_RUNTIME"),
-    (AttributeError, "PYTHON_OTHER"),
-    (NameError, "PYTHON_OTHER"),
-    (ArithmeticError, "PYTHON_OTHER"),
-    (AssertionError, "PYTHON_OTHER"),
-)
 
 
 def is_typing_optional(x: Any) -> bool:

@@ -68,8 +68,6 @@ def is_ir(x: Any) -> bool:
 
 IR_TYPES = (_core.Expr, _core.Buffer)
 
-_BUILTIN = {ValueError: "VALUE", TypeError: "TYPE", RuntimeError: "RUNTIME", KeyError: "KEY"}
-
 
 def fail(row: str, *args: object, outside: type[Exception] = ValueError, help: str | None = None) -> NoReturn:
     """The diagnostic `row` inside a kernel; outside, the builtin exception with the same text."""

@@ -343,7 +343,7 @@ class Statements:
                 self.ctx.fail("STORE_INTO_VALUE", describe(owner))
             if isinstance(index, IR):
                 self.ctx.fail("RUN_TIME_SUBSCRIPT", describe(owner))
-            self.ctx.fail("BAD_SUBSCRIPT", describe(owner), str(e))
+            self.ctx.fail("BAD_SUBSCRIPT", describe(owner), subscript_text(e))
 
     def assign_attribute(self, target: ast.Attribute, value: Any, node: ast.stmt) -> None:
         owner = self.value(target.value)
@@ -731,10 +731,9 @@ class Statements:
             self.assign_to(target, MetaVar(value), target)  # type: ignore[arg-type]
 
     def jump(self, node: ast.Break | ast.Continue) -> str:
+        # Python itself refuses a jump outside of a loop
         word = "break" if isinstance(node, ast.Break) else "continue"
         self.at(node)
-        if not self.loops:
-            self.ctx.fail("JUMP_OUTSIDE_LOOP", word)
         kind, depth = self.loops[-1]
         if kind == "python":
             if self.run_time > depth:
