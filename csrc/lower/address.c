@@ -95,8 +95,8 @@ dims_of(tx_ctx *c, const tx_buffer *b, dims *out)
 
     out->offset = b->elem_offset;
     if (b->byte_offset)
-        out->offset = tx_binary(c, TX_OP_FLOORDIV, b->byte_offset,
-                                tx_int(c, b->byte_offset->dtype, tx_dtype_bytes(b->dtype)));
+        out->offset =
+            tx_binary(c, TX_OP_FLOORDIV, b->byte_offset, tx_int(c, b->byte_offset->dtype, tx_dtype_bytes(b->dtype)));
     for (int d = b->rank - 1; d >= 0; d--) {
         if (b->strides) {
             out->stride[d] = b->strides[d];
@@ -113,7 +113,8 @@ dims_of(tx_ctx *c, const tx_buffer *b, dims *out)
             }
             step = tx_int(c, whole <= INT32_MAX ? TX_I32 : TX_I64, whole);
         } else {
-            step = tx_is_const(step, 1) ? b->shape[d] : tx_binary(c, TX_OP_MUL, tx_i64(c, step), tx_i64(c, b->shape[d]));
+            step =
+                tx_is_const(step, 1) ? b->shape[d] : tx_binary(c, TX_OP_MUL, tx_i64(c, step), tx_i64(c, b->shape[d]));
         }
         if (!step)
             return false;
@@ -250,7 +251,8 @@ flat_index(tx_ctx *c, tx_facts *f, const tx_buffer *b, const dims *k, const tx_n
     sum = weighted_sum(c, b, k, base, index_dtype(f, b, k, base), 1);
     if (!sum)
         return NULL;
-    step = tx_binary(c, TX_OP_MUL, tx_cast(c, sum->dtype, last->arg[1]), tx_cast(c, sum->dtype, k->stride[b->rank - 1]));
+    step =
+        tx_binary(c, TX_OP_MUL, tx_cast(c, sum->dtype, last->arg[1]), tx_cast(c, sum->dtype, k->stride[b->rank - 1]));
     return step ? tx_ramp(c, sum, step, lanes) : NULL;
 }
 
@@ -266,7 +268,8 @@ in_range(tx_ctx *c, tx_facts *f, const tx_node *idx, const tx_node *extent)
         return tx_prove_in_range(f, idx->arg[0], extent);
     if (idx->op != TX_OP_RAMP || !tx_const_i64(idx->arg[1], &step))
         return false;
-    last = tx_binary(c, TX_OP_ADD, idx->arg[0], tx_int(c, idx->arg[0]->dtype, step * (int64_t)(tx_lanes(idx->dtype) - 1)));
+    last =
+        tx_binary(c, TX_OP_ADD, idx->arg[0], tx_int(c, idx->arg[0]->dtype, step * (int64_t)(tx_lanes(idx->dtype) - 1)));
     return last && tx_prove_in_range(f, idx->arg[0], extent) && tx_prove_in_range(f, last, extent);
 }
 
@@ -380,7 +383,8 @@ loop(tx_rewriter *r, const tx_node *n)
         if (!(n->arg[i]->flags & TX_NF_IMPURE))
             continue;
         r->c->span = n->span;
-        v = tx_new_var(r->c, TX_VAR_LET, tx_intern_f(r->c, "%s_%s", n->u.loop->var->name->text, names[i]), n->arg[i]->dtype);
+        v = tx_new_var(r->c, TX_VAR_LET, tx_intern_f(r->c, "%s_%s", n->u.loop->var->name->text, names[i]),
+                       n->arg[i]->dtype);
         all[k] = tx_bind(r->c, v, n->arg[i]);
         if (!all[k++])
             return NULL;

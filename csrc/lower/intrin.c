@@ -22,8 +22,9 @@ ceildiv(tx_rewriter *r, const tx_node *n)
         if (bound.lo >= 0 && tx_add_i64(bound.hi, k - 1, &room) && (uint64_t)room <= hi)
             return tx_binary(c, TX_OP_FLOORDIV, tx_binary(c, TX_OP_ADD, a, tx_int(c, n->dtype, k - 1)), b);
     }
-    return tx_binary(c, TX_OP_ADD, tx_binary(c, TX_OP_FLOORDIV, a, b),
-                     tx_cast(c, n->dtype, tx_binary(c, TX_OP_NE, tx_binary(c, TX_OP_FLOORMOD, a, b), tx_int(c, n->dtype, 0))));
+    return tx_binary(
+        c, TX_OP_ADD, tx_binary(c, TX_OP_FLOORDIV, a, b),
+        tx_cast(c, n->dtype, tx_binary(c, TX_OP_NE, tx_binary(c, TX_OP_FLOORMOD, a, b), tx_int(c, n->dtype, 0))));
 }
 
 const tx_node *

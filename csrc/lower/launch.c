@@ -24,7 +24,8 @@ static const struct {
 
 /* The chains p > q > r over which extents compose. Pairs of CTAs are no level of their own. */
 static const uint8_t chains[][3] = {
-    {KERNEL, CLUSTER, CTA}, {CTA, WARPGROUP, WARP}, {WARPGROUP, WARP, THREAD}, {CTA, WARP, THREAD}, {CTA, WARPGROUP, THREAD},
+    {KERNEL, CLUSTER, CTA}, {CTA, WARPGROUP, WARP},   {WARPGROUP, WARP, THREAD},
+    {CTA, WARP, THREAD},    {CTA, WARPGROUP, THREAD},
 };
 enum { NCHAINS = sizeof chains / sizeof *chains };
 
@@ -87,8 +88,8 @@ host_value(tx_region *g, tx_span span, const char *call, const tx_node *e)
     if (!fn)
         return NULL;
     for (unsigned op = 0; op < TX_OP__COUNT; op++)
-        if (!tx_has(op, TX_PROP_STMT) &&
-            (tx_has(op, TX_PROP_READS | TX_PROP_EFFECT | TX_PROP_COORD) || (op >= TX_OP_THREAD_IDX && op <= TX_OP_THREAD_IN_WG)))
+        if (!tx_has(op, TX_PROP_STMT) && (tx_has(op, TX_PROP_READS | TX_PROP_EFFECT | TX_PROP_COORD) ||
+                                          (op >= TX_OP_THREAD_IDX && op <= TX_OP_THREAD_IN_WG)))
             fn[op] = not_on_host;
     fn[TX_OP_VAR] = host_var;
     out = tx_rewrite(&r, e);
@@ -167,9 +168,6 @@ tx_thread_tag(const char *key)
         {"preferredClusterCtaIdx.", TX_L_PREFERRED_X},
     };
 
-    if (strncmp(key, "thread_extent.", 14) != 0)
-        return -1;
-    key += 14;
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
         size_t n = strlen(tags[i].prefix);
         if (strncmp(key, tags[i].prefix, n) == 0 && key[n] >= 'x' && key[n] <= 'z' && !key[n + 1])
@@ -189,13 +187,15 @@ take_threads(tx_region *g)
             return false;
         was = g->args[field];
         if (was && tx_prove(g->facts, tx_binary(g->c, TX_OP_EQ, was, v)) != 1) {
-            tx_fail(g->c, n->span, TX_E_LAUNCH_THREAD_EXTENT, n->u.s->text, tx_expr_text(g->c, was), tx_expr_text(g->c, v));
+            tx_fail(g->c, n->span, TX_E_LAUNCH_THREAD_EXTENT, n->u.s->text, tx_expr_text(g->c, was),
+                    tx_expr_text(g->c, v));
             return false;
         }
         g->args[field] = v;
     }
     for (int first = TX_L_GRID_X; first <= TX_L_PREFERRED_X; first += 3)
-        if (!g->args[first] && (g->args[first + 1] || g->args[first + 2]) && !(g->args[first] = tx_int(g->c, TX_I32, 1)))
+        if (!g->args[first] && (g->args[first + 1] || g->args[first + 2]) &&
+            !(g->args[first] = tx_int(g->c, TX_I32, 1)))
             return false;
     return true;
 }
@@ -378,11 +378,15 @@ declared_id(const tx_region *g, unsigned binding)
 }
 
 static bool
-conflict(tx_region *g, const tx_node *id, const char *field, const tx_node *said, const tx_node *declared)
+conflict(closure *k, const tx_node *id, const char *field, const tx_node *said, const tx_node *declared)
 {
+    tx_region *g = k->g;
     tx_ctx *c = g->c;
-    const tx_node *one = tx_int(c, TX_I32, 1);
+    const tx_node *one = tx_int(c, TX_I32, 1), *first = declared_id(g, id->u.scope_id->binding);
 
+    if (one && first != id) /* said by another id */
+        return inconsistent(k, bindings[id->u.scope_id->binding].parent, bindings[id->u.scope_id->binding].child,
+                            said ? said : one, declared ? declared : one, id->span, first->span);
     tx_fail(c, id->span, TX_E_LAUNCH_CONFLICT, tx_binding_calls[id->u.scope_id->binding],
             extent_text(c, declared ? declared : one), field, extent_text(c, said ? said : one));
     tx_diag_other(c, g->device->span);
@@ -401,7 +405,7 @@ fill(closure *k, int to, const tx_node *id, uint32_t first, uint32_t n, const ch
             const tx_node *x = a[i] ? a[i] : tx_int(g->c, TX_I32, 1);
             const tx_node *y = i < n ? id->arg[first + i] : tx_int(g->c, TX_I32, 1);
             if (!x || !y || same_extent(k, tx_i64(g->c, x), tx_i64(g->c, y)) != 1)
-                return conflict(g, id, field, a[i], i < n ? id->arg[first + i] : NULL);
+                return conflict(k, id, field, a[i], i < n ? id->arg[first + i] : NULL);
         }
         return true;
     }
@@ -452,7 +456,8 @@ collect(closure *k)
         warps |= bindings[s->binding].warps;
         groups |= bindings[s->binding].groups;
         if (s->nextents && s->binding != TX_B_CLUSTER_PAIR &&
-            !add(k, bindings[s->binding].parent, bindings[s->binding].child, product(g->c, n->arg, s->nextents), n->span, true))
+            !add(k, bindings[s->binding].parent, bindings[s->binding].child, product(g->c, n->arg, s->nextents),
+                 n->span, true))
             return false;
     }
     for (int i = 0; i < 3; i++)
@@ -537,6 +542,7 @@ static bool
 check_block(tx_region *g)
 {
     static const int64_t most[3] = {1024, 1024, 64};
+    static const char *const axes[3] = {"x", "y", "z"};
     tx_span span = field_span(g, TX_B_CTA_THREAD);
     int64_t n, total = 1;
     bool known = true;
@@ -548,20 +554,15 @@ check_block(tx_region *g)
             known = false;
             continue;
         }
-        if (n > most[i]) {
-            tx_fail(g->c, span, TX_E_BLOCK_TOO_BIG, (long long)n);
-            return false;
-        }
-        total *= n > 0 ? n : 0; /* at most 2^26 */
-        if (n <= 0) {
-            tx_fail(g->c, span, TX_E_THREADS_NOT_POSITIVE, g->f->name->text, (long long)n);
-            return false;
-        }
+        if (n <= 0)
+            return tx_fail(g->c, span, TX_E_THREADS_NOT_POSITIVE, g->f->name->text, (long long)n) != NULL;
+        if (n > most[i] && n <= TX_MAX_THREADS)
+            return tx_fail(g->c, span, TX_E_BLOCK_AXIS, axes[i], (long long)most[i], (long long)n) != NULL;
+        if (!tx_mul_i64(total, n, &total))
+            total = INT64_MAX;
     }
-    if (total > TX_MAX_THREADS) {
-        tx_fail(g->c, span, TX_E_BLOCK_TOO_BIG, (long long)total);
-        return false;
-    }
+    if (total > TX_MAX_THREADS)
+        return tx_fail(g->c, span, TX_E_BLOCK_TOO_BIG, (long long)total) != NULL;
     if (known && g->needs_warps && total % 32 != 0) {
         tx_fail(g->c, span, TX_E_THREADS_NOT_WARPS, g->f->name->text, (long long)total);
         return false;
@@ -583,7 +584,8 @@ check_grid(tx_region *g)
             return tx_fail(g->c, span, TX_E_GRID_RANGE, (long long)n) != NULL;
         if (tx_const_i64(a[TX_L_CLUSTER_X + i], &n)) {
             if (n < 1 || n > TX_MAX_CLUSTER || (ctas *= n) > TX_MAX_CLUSTER)
-                return tx_fail(g->c, at, TX_E_CLUSTER_RANGE, TX_MAX_CLUSTER, (long long)(n < 1 ? n : ctas)) != NULL;
+                return tx_fail(g->c, at, TX_E_CLUSTER_RANGE, TX_MAX_CLUSTER,
+                               (long long)(n < 1 || n > TX_MAX_CLUSTER ? n : ctas)) != NULL;
             if (tx_const_i64(a[TX_L_GRID_X + i] ? a[TX_L_GRID_X + i] : tx_int(g->c, TX_I32, 1), &m) && m % n != 0)
                 return tx_fail(g->c, span, TX_E_GRID_DIVISIBLE, "grid", "cluster", (long long)m, (long long)n) != NULL;
         }
@@ -591,9 +593,12 @@ check_grid(tx_region *g)
             if (n < 1)
                 return tx_fail(g->c, at, TX_E_CLUSTER_RANGE, TX_MAX_CLUSTER, (long long)n) != NULL;
             if (tx_const_i64(a[TX_L_GRID_X + i] ? a[TX_L_GRID_X + i] : tx_int(g->c, TX_I32, 1), &m) && m % n != 0)
-                return tx_fail(g->c, at, TX_E_GRID_DIVISIBLE, "grid", "preferred_cluster", (long long)m, (long long)n) != NULL;
-            if (tx_const_i64(a[TX_L_CLUSTER_X + i] ? a[TX_L_CLUSTER_X + i] : tx_int(g->c, TX_I32, 1), &m) && m > 0 && n % m != 0)
-                return tx_fail(g->c, at, TX_E_GRID_DIVISIBLE, "preferred_cluster", "cluster", (long long)n, (long long)m) != NULL;
+                return tx_fail(g->c, at, TX_E_GRID_DIVISIBLE, "grid", "preferred_cluster", (long long)m,
+                               (long long)n) != NULL;
+            if (tx_const_i64(a[TX_L_CLUSTER_X + i] ? a[TX_L_CLUSTER_X + i] : tx_int(g->c, TX_I32, 1), &m) && m > 0 &&
+                n % m != 0)
+                return tx_fail(g->c, at, TX_E_GRID_DIVISIBLE, "preferred_cluster", "cluster", (long long)n,
+                               (long long)m) != NULL;
         }
     }
     if (tx_const_i64(a[TX_L_PREFERRED_Z], &n) && tx_const_i64(a[TX_L_CLUSTER_Z], &m) && n != m)

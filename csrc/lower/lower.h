@@ -7,11 +7,11 @@
 #include "ir/ir.h"
 
 typedef struct tx_target {
-    bool emulator;   /* "cpu" */
-    int arch;        /* 80, 90, 100, ...; for the emulator 0 */
-    char suffix;     /* 'a', 'f' or 0 */
+    bool emulator; /* "cpu" */
+    int arch;      /* 80, 90, 100, ...; for the emulator 0 */
+    char suffix;   /* 'a', 'f' or 0 */
     /* options of the compilation, part of every cache key */
-    bool contract;   /* a*b + c becomes T.fma (default true) */
+    bool contract; /* a*b + c becomes T.fma (default true) */
     bool fast_math, lineinfo, disable_assert;
 } tx_target;
 bool tx_target_parse(tx_ctx *c, const char *text, tx_target *out); /* "cuda:sm_90a", "cpu"; plain "cuda" has arch 0 */
@@ -20,12 +20,12 @@ bool tx_target_name(const tx_target *t, tx_sb *out);
 /* A pass takes a module and returns a module (NULL: diagnostics recorded). Running a pass twice changes nothing. */
 typedef tx_module *(*tx_pass_fn)(tx_ctx *c, tx_module *m, const tx_target *t);
 typedef struct tx_pass {
-    const char *name;      /* public name: tirx.transform.<name>() */
-    const char *aliases;   /* further names, blank-separated */
+    const char *name;    /* public name: tirx.transform.<name>() */
+    const char *aliases; /* further names, blank-separated */
     tx_pass_fn run;
     bool in_pipeline;
 } tx_pass;
-extern const tx_pass tx_passes[];   /* ends with name NULL; pipeline order */
+extern const tx_pass tx_passes[]; /* ends with name NULL; pipeline order */
 const tx_pass *tx_pass_find(const char *name);
 
 /* How each symbol of a function follows from its tensor parameters (language.md 4.3): extent == c * symbol + d, where the
@@ -43,7 +43,8 @@ typedef struct tx_symbol_solution {
     uint32_t ndefs;
     const tx_symbol_def *def;
 } tx_symbol_solution;
-bool tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out); /* false: a symbol stays unknown (recorded) */
+bool
+tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out); /* false: a symbol stays unknown (recorded) */
 
 /* All passes of the pipeline, in order, after importing m into c. TIRX_DUMP=name,... (or all) prints the module after the
  * named passes to stderr through tx_dump_hook. Debug builds verify after each pass.

@@ -42,7 +42,8 @@ require(writer *w, const tx_node *cond, const char *kind, const char *fault, con
 
     if (!a || !parts || !cond || !expected)
         return false;
-    parts[0] = tx_intern_f(w->c, "%s %s%s on argument #%u when calling:\n  `", fault, w->p->buffer->name->text, what, w->i);
+    parts[0] =
+        tx_intern_f(w->c, "%s %s%s on argument #%u when calling:\n  `", fault, w->p->buffer->name->text, what, w->i);
     parts[1] = tx_intern_z(w->c, w->signature);
     parts[2] = tx_intern_z(w->c, "`,\n  expected ");
     parts[3] = expected;
@@ -105,8 +106,9 @@ extent(writer *w, const tx_node *wanted, int dim, bool stride)
             return bind_symbol(w, d, came);
     }
     from = wanted->op == TX_OP_VAR ? definition(w, wanted->u.var, &d) : NULL;
-    return require(w, tx_binary(w->c, TX_OP_EQ, came, tx_i64(w->c, wanted)), "ValueError", from ? "Mismatched" : "Invalid",
-                   what->text, from ? tx_intern_f(w->c, "to match %s", from) : tx_intern_z(w->c, tx_expr_text(w->c, wanted)));
+    return require(w, tx_binary(w->c, TX_OP_EQ, came, tx_i64(w->c, wanted)), "ValueError",
+                   from ? "Mismatched" : "Invalid", what->text,
+                   from ? tx_intern_f(w->c, "to match %s", from) : tx_intern_z(w->c, tx_expr_text(w->c, wanted)));
 }
 
 static bool
@@ -182,11 +184,10 @@ write_params(writer *w, tx_param *params)
         if (!w->p->buffer)
             continue;
         w->c->span = w->p->span;
-        w->handle = tx_new_var(w->c, TX_VAR_PARAM,
-                               w->p->name != w->p->buffer->name
-                                   ? w->p->name
-                                   : tx_intern_f(w->c, "%s_handle", w->p->name->text),
-                               TX_HANDLE);
+        w->handle =
+            tx_new_var(w->c, TX_VAR_PARAM,
+                       w->p->name != w->p->buffer->name ? w->p->name : tx_intern_f(w->c, "%s_handle", w->p->name->text),
+                       TX_HANDLE);
         if (!w->handle || !tensor(w))
             return false;
         params[w->i] = (tx_param){.var = w->handle, .name = w->handle->name, .span = w->p->span};

@@ -26,13 +26,13 @@ tx_func *tx_packed_api_func(tx_ctx *c, tx_func *f, const tx_target *t);  /* pack
 
 /* ---- helpers ------------------------------------------------------------------------------------------------------ */
 
-const char *tx_expr_text(tx_ctx *c, const tx_node *e); /* printed, interned; for messages */
-void tx_diag_other(tx_ctx *c, tx_span span);           /* second place of the diagnostic recorded last */
-const tx_node *tx_nothing(tx_ctx *c);                  /* the empty statement */
-const tx_node *tx_bind(tx_ctx *c, tx_var *v, const tx_node *value);  /* BIND at the current span */
-const tx_node *tx_i64(tx_ctx *c, const tx_node *e);                  /* as int64 */
-const tx_node *tx_leave_alone(tx_rewriter *r, const tx_node *n);     /* handler of ops that a pass does not enter */
-bool tx_exits(const tx_node *stmt);                    /* control never reaches what follows it in its block */
+const char *tx_expr_text(tx_ctx *c, const tx_node *e);              /* printed, interned; for messages */
+void tx_diag_other(tx_ctx *c, tx_span span);                        /* second place of the diagnostic recorded last */
+const tx_node *tx_nothing(tx_ctx *c);                               /* the empty statement */
+const tx_node *tx_bind(tx_ctx *c, tx_var *v, const tx_node *value); /* BIND at the current span */
+const tx_node *tx_i64(tx_ctx *c, const tx_node *e);                 /* as int64 */
+const tx_node *tx_leave_alone(tx_rewriter *r, const tx_node *n);    /* handler of ops that a pass does not enter */
+bool tx_exits(const tx_node *stmt); /* control never reaches what follows it in its block */
 bool tx_has_device(const tx_node *body);
 static inline bool
 tx_is_empty(const tx_node *stmt)
@@ -58,7 +58,8 @@ const tx_node *tx_scoped_if(tx_rewriter *r, const tx_node *n);
 const tx_node *tx_scoped_branches(tx_rewriter *r, const tx_node *n); /* of an IF whose condition is done */
 const tx_node *tx_scoped_bind(tx_rewriter *r, const tx_node *n);
 void tx_facts_launch(tx_facts *f, const tx_node *const *args); /* coordinates, from DEVICE or LAUNCH children */
-void tx_facts_loop(tx_ctx *c, tx_facts *f, const tx_var *v, const tx_node *start, const tx_node *stop, const tx_node *step);
+void
+tx_facts_loop(tx_ctx *c, tx_facts *f, const tx_var *v, const tx_node *start, const tx_node *stop, const tx_node *step);
 /* Turns of a loop with constant bounds; false when they are not constant. */
 bool tx_loop_turns(const tx_node *loop, int64_t *start, int64_t *step, int64_t *turns);
 /* A break or continue in the body that belongs to this loop. */

@@ -20,36 +20,25 @@ scan_node(tx_visitor *v, const tx_node *n)
     tx_region *g = s->g;
 
     switch (n->op) {
-    case TX_OP_SCOPE_ID:
-        s->failed |= !tx_push(g->c, &g->ids, n);
-        return false;
+    case TX_OP_SCOPE_ID: s->failed |= !tx_push(g->c, &g->ids, n); return false;
     case TX_OP_DEVICE:
         tx_fail(g->c, n->span, TX_E_DEVICE_NESTED);
         tx_diag_other(g->c, g->device->span);
         s->failed = true;
         return false;
-    case TX_OP_VAR:
-        s->failed |= !tx_map_put_ptr(&g->used, n->u.var, n);
-        return false;
+    case TX_OP_VAR: s->failed |= !tx_map_put_ptr(&g->used, n->u.var, n); return false;
     case TX_OP_ATTR:
         if (tx_thread_tag(n->u.s->text) >= 0)
             s->failed |= !tx_push(g->c, &g->threads, n);
         return true;
-    case TX_OP_BIND:
-        s->failed |= !tx_map_put_ptr(&g->bound, n->u.var, n->arg[0]);
-        return true;
-    case TX_OP_FOR:
-        s->failed |= !tx_map_put_ptr(&g->bound, n->u.loop->var, n);
-        return true;
+    case TX_OP_BIND: s->failed |= !tx_map_put_ptr(&g->bound, n->u.var, n->arg[0]); return true;
+    case TX_OP_FOR: s->failed |= !tx_map_put_ptr(&g->bound, n->u.loop->var, n); return true;
     case TX_OP_WARP_ID:
     case TX_OP_LANE_ID:
     case TX_OP_WARPGROUP_ID:
     case TX_OP_WARP_IN_WG:
-    case TX_OP_THREAD_IN_WG:
-        g->needs_warps = true;
-        return true;
-    default:
-        return true;
+    case TX_OP_THREAD_IN_WG: g->needs_warps = true; return true;
+    default: return true;
     }
 }
 
@@ -136,8 +125,8 @@ static const tx_node *
 warp_value(tx_region *g)
 {
     const tx_node *args[5] = {
-        tx_int(g->c, TX_U32, 0xffffffff), arith(g, TX_OP_SHR, linear_thread(g), 5), zero(g),
-        tx_int(g->c, TX_I32, 32),         tx_int(g->c, TX_I32, 32),
+        tx_int(g->c, TX_U32, 0xffffffff), arith(g, TX_OP_SHR, linear_thread(g), 5), zero(g), tx_int(g->c, TX_I32, 32),
+        tx_int(g->c, TX_I32, 32),
     };
 
     for (int i = 0; i < 5; i++)
@@ -167,8 +156,7 @@ scope_value(tx_region *g, const tx_node *id, int k)
     const tx_node *const *a = g->args;
 
     switch (id->u.scope_id->binding) {
-    case TX_B_KERNEL_CTA:
-        return axis_of(g, TX_OP_BLOCK_IDX, k, a[TX_L_GRID_X + k]);
+    case TX_B_KERNEL_CTA: return axis_of(g, TX_OP_BLOCK_IDX, k, a[TX_L_GRID_X + k]);
     case TX_B_KERNEL_CLUSTER:
         return id->nargs > 0 && is_one(id->arg[k]) ? zero(g) : tx_coord(g->c, TX_OP_CLUSTER_ID, k);
     case TX_B_CLUSTER_CTA:
@@ -178,20 +166,13 @@ scope_value(tx_region *g, const tx_node *id, int k)
                                                                       : tx_coord(g->c, TX_OP_CLUSTER_CTA, k);
     case TX_B_CTA_THREAD:
         return id->u.scope_id->nextents ? axis_of(g, TX_OP_THREAD_IDX, k, a[TX_L_BLOCK_X + k]) : linear_thread(g);
-    case TX_B_CTA_WARP:
-        return warp(g);
-    case TX_B_CTA_WARPGROUP:
-        return arith(g, TX_OP_FLOORDIV, warp(g), 4);
-    case TX_B_WARPGROUP_WARP:
-        return arith(g, TX_OP_FLOORMOD, warp(g), 4);
-    case TX_B_WARP_THREAD:
-        return arith(g, TX_OP_FLOORMOD, linear_thread(g), 32);
-    case TX_B_WARPGROUP_THREAD:
-        return arith(g, TX_OP_FLOORMOD, linear_thread(g), 128);
-    case TX_B_CLUSTER_PAIR:
-        return arith(g, TX_OP_FLOORMOD, cluster_rank(g), 2);
-    default:
-        return tx_fail(g->c, id->span, TX_E_INTERNAL, "unknown scope binding");
+    case TX_B_CTA_WARP: return warp(g);
+    case TX_B_CTA_WARPGROUP: return arith(g, TX_OP_FLOORDIV, warp(g), 4);
+    case TX_B_WARPGROUP_WARP: return arith(g, TX_OP_FLOORMOD, warp(g), 4);
+    case TX_B_WARP_THREAD: return arith(g, TX_OP_FLOORMOD, linear_thread(g), 32);
+    case TX_B_WARPGROUP_THREAD: return arith(g, TX_OP_FLOORMOD, linear_thread(g), 128);
+    case TX_B_CLUSTER_PAIR: return arith(g, TX_OP_FLOORMOD, cluster_rank(g), 2);
+    default: return tx_fail(g->c, id->span, TX_E_INTERNAL, "unknown scope binding");
     }
 }
 
@@ -227,39 +208,25 @@ index_op(tx_rewriter *r, const tx_node *n)
     int axis = (int)n->u.i;
 
     switch (n->op) {
-    case TX_OP_THREAD_IDX:
-        return is_one(a[TX_L_BLOCK_X + axis]) ? zero(g) : n;
-    case TX_OP_BLOCK_IDX:
-        return is_one(a[TX_L_GRID_X + axis]) ? zero(g) : n;
-    case TX_OP_CLUSTER_CTA:
-        return cluster_is_one(g, axis) ? zero(g) : n;
-    case TX_OP_BLOCK_DIM:
-        return dim_of(g, n->op, axis, a[TX_L_BLOCK_X + axis]);
-    case TX_OP_GRID_DIM:
-        return dim_of(g, n->op, axis, a[TX_L_GRID_X + axis]);
+    case TX_OP_THREAD_IDX: return is_one(a[TX_L_BLOCK_X + axis]) ? zero(g) : n;
+    case TX_OP_BLOCK_IDX: return is_one(a[TX_L_GRID_X + axis]) ? zero(g) : n;
+    case TX_OP_CLUSTER_CTA: return cluster_is_one(g, axis) ? zero(g) : n;
+    case TX_OP_BLOCK_DIM: return dim_of(g, n->op, axis, a[TX_L_BLOCK_X + axis]);
+    case TX_OP_GRID_DIM: return dim_of(g, n->op, axis, a[TX_L_GRID_X + axis]);
     case TX_OP_CLUSTER_DIM:
         if (!a[TX_L_CLUSTER_X] && !a[TX_L_CLUSTER_Y] && !a[TX_L_CLUSTER_Z])
             return tx_fail(g->c, n->span, TX_E_CLUSTER_DIM);
         return a[TX_L_PREFERRED_X] ? n : dim_of(g, n->op, axis, a[TX_L_CLUSTER_X + axis]);
-    case TX_OP_CLUSTER_RANK:
-        return cluster_rank(g);
-    case TX_OP_CTA_PAIR:
-        return arith(g, TX_OP_FLOORMOD, cluster_rank(g), 2);
+    case TX_OP_CLUSTER_RANK: return cluster_rank(g);
+    case TX_OP_CTA_PAIR: return arith(g, TX_OP_FLOORMOD, cluster_rank(g), 2);
     case TX_OP_LINEAR_TID:
-    case TX_OP_THREAD_RANK:
-        return linear_thread(g);
-    case TX_OP_WARP_ID:
-        return warp(g);
-    case TX_OP_LANE_ID:
-        return arith(g, TX_OP_FLOORMOD, linear_thread(g), 32);
-    case TX_OP_WARPGROUP_ID:
-        return arith(g, TX_OP_FLOORDIV, warp(g), 4);
-    case TX_OP_WARP_IN_WG:
-        return arith(g, TX_OP_FLOORMOD, warp(g), 4);
-    case TX_OP_THREAD_IN_WG:
-        return arith(g, TX_OP_FLOORMOD, linear_thread(g), 128);
-    default:
-        return n;
+    case TX_OP_THREAD_RANK: return linear_thread(g);
+    case TX_OP_WARP_ID: return warp(g);
+    case TX_OP_LANE_ID: return arith(g, TX_OP_FLOORMOD, linear_thread(g), 32);
+    case TX_OP_WARPGROUP_ID: return arith(g, TX_OP_FLOORDIV, warp(g), 4);
+    case TX_OP_WARP_IN_WG: return arith(g, TX_OP_FLOORMOD, warp(g), 4);
+    case TX_OP_THREAD_IN_WG: return arith(g, TX_OP_FLOORMOD, linear_thread(g), 128);
+    default: return n;
     }
 }
 
@@ -294,9 +261,9 @@ static const tx_node *
 region_body(tx_region *g)
 {
     static const uint16_t ops[] = {
-        TX_OP_THREAD_IDX, TX_OP_BLOCK_IDX,    TX_OP_BLOCK_DIM,  TX_OP_GRID_DIM,   TX_OP_CLUSTER_CTA,  TX_OP_CLUSTER_DIM,
-        TX_OP_CTA_PAIR,   TX_OP_CLUSTER_RANK, TX_OP_LINEAR_TID, TX_OP_THREAD_RANK, TX_OP_WARP_ID,     TX_OP_LANE_ID,
-        TX_OP_WARP_IN_WG, TX_OP_WARPGROUP_ID, TX_OP_THREAD_IN_WG,
+        TX_OP_THREAD_IDX,  TX_OP_BLOCK_IDX, TX_OP_BLOCK_DIM,    TX_OP_GRID_DIM,     TX_OP_CLUSTER_CTA,
+        TX_OP_CLUSTER_DIM, TX_OP_CTA_PAIR,  TX_OP_CLUSTER_RANK, TX_OP_LINEAR_TID,   TX_OP_THREAD_RANK,
+        TX_OP_WARP_ID,     TX_OP_LANE_ID,   TX_OP_WARP_IN_WG,   TX_OP_WARPGROUP_ID, TX_OP_THREAD_IN_WG,
     };
     tx_rewrite_fn *fn = tx_new(g->c, tx_rewrite_fn, TX_OP__COUNT);
     tx_rewriter r = {.c = g->c, .fn = fn, .self = g, .refold = true};
@@ -350,7 +317,8 @@ resolve_region(tx_region *g)
         return NULL;
     *launch = *g->device->u.launch;
     launch->explicit_config = true;
-    return tx_make_at(g->c, g->device->span, TX_OP_DEVICE, TX_VOID, (tx_payload){.launch = launch}, g->args, TX_L__COUNT);
+    return tx_make_at(g->c, g->device->span, TX_OP_DEVICE, TX_VOID, (tx_payload){.launch = launch}, g->args,
+                      TX_L__COUNT);
 }
 
 /* ---- the function ------------------------------------------------------------------------------------------------- */

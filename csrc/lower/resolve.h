@@ -20,7 +20,7 @@ typedef struct tx_region {
     tx_var *warp;                     /* warp_id_in_cta, once wanted */
 } tx_region;
 
-/* The launch field that T.launch_thread's tag ("thread_extent.threadIdx.x") gives the extent of; -1: no tag. */
+/* The launch field that T.launch_thread's tag ("threadIdx.x") gives the extent of; -1: no tag. */
 int tx_thread_tag(const char *key);
 
 /* launch.c: checks the scope ids (language.md 10.1), closes their extents and completes g->args from them and from the

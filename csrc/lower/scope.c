@@ -105,16 +105,11 @@ tx_exits(const tx_node *stmt)
     switch (stmt->op) {
     case TX_OP_BREAK:
     case TX_OP_CONTINUE:
-    case TX_OP_RETURN:
-        return true;
-    case TX_OP_EVAL:
-        return stmt->arg[0]->op == TX_OP_THREAD_RETURN;
-    case TX_OP_SEQ:
-        return stmt->nargs > 0 && tx_exits(stmt->arg[stmt->nargs - 1]);
-    case TX_OP_IF:
-        return stmt->arg[2] && tx_exits(stmt->arg[1]) && tx_exits(stmt->arg[2]);
-    default:
-        return false;
+    case TX_OP_RETURN: return true;
+    case TX_OP_EVAL: return stmt->arg[0]->op == TX_OP_THREAD_RETURN;
+    case TX_OP_SEQ: return stmt->nargs > 0 && tx_exits(stmt->arg[stmt->nargs - 1]);
+    case TX_OP_IF: return stmt->arg[2] && tx_exits(stmt->arg[1]) && tx_exits(stmt->arg[2]);
+    default: return false;
     }
 }
 

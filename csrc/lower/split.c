@@ -58,23 +58,16 @@ visit(needs *s, const tx_node *n)
     uint32_t nargs = n->nargs;
 
     switch (n->op) {
-    case TX_OP_VAR:
-        need(s, n->u.var);
-        return;
+    case TX_OP_VAR: need(s, n->u.var); return;
     case TX_OP_LOAD:
     case TX_OP_STORE:
         need(s, n->u.buf->data);
         if (n->u.buf->flags & TX_BUF_FLAT)
             nargs = n->op == TX_OP_STORE ? 2 : 1;
         break;
-    case TX_OP_BUFFER_DATA:
-        need(s, n->u.buf->data);
-        return;
-    case TX_OP_ALLOC:
-        bind_var(s, n->u.buf->data);
-        return;
-    default:
-        break;
+    case TX_OP_BUFFER_DATA: need(s, n->u.buf->data); return;
+    case TX_OP_ALLOC: bind_var(s, n->u.buf->data); return;
+    default: break;
     }
     for (uint32_t i = 0; i < nargs; i++) {
         if (n->op == TX_OP_LET && i == 1)
@@ -99,7 +92,7 @@ typedef struct kernel {
     const tx_func *f;
     tx_func *k;
     const tx_node *args[TX_L__COUNT + TX_MAX_PARAMS];
-    tx_span attr_span[4]; /* of launch-bounds attributes seen, by enum bound_attr */
+    tx_span attr_span[4];   /* of launch-bounds attributes seen, by enum bound_attr */
     const tx_node *dynamic; /* the one shared.dyn ALLOC */
     int64_t static_bytes;
 } kernel;
@@ -217,7 +210,8 @@ check_bounds(kernel *k)
     const tx_launch *l = &k->k->launch;
 
     if (l->max_registers && (l->min_blocks || l->max_blocks_per_cluster || l->required_block_size)) {
-        tx_fail(k->c, k->attr_span[A_MAX_REGISTERS] ? k->attr_span[A_MAX_REGISTERS] : k->k->span, TX_E_REGISTERS_BOUNDS);
+        tx_fail(k->c, k->attr_span[A_MAX_REGISTERS] ? k->attr_span[A_MAX_REGISTERS] : k->k->span,
+                TX_E_REGISTERS_BOUNDS);
         return false;
     }
     if (l->max_blocks_per_cluster && !l->min_blocks) {
@@ -440,7 +434,8 @@ region(tx_rewriter *r, const tx_node *n)
     if (!tx_push(s->c, &s->kernels, f))
         return NULL;
     *of = (tx_launch_of){f, f->launch};
-    out = tx_make_at(s->c, n->span, TX_OP_LAUNCH, TX_VOID, (tx_payload){.launch_of = of}, k.args, TX_L__COUNT + f->nparams);
+    out = tx_make_at(s->c, n->span, TX_OP_LAUNCH, TX_VOID, (tx_payload){.launch_of = of}, k.args,
+                     TX_L__COUNT + f->nparams);
     return out;
 }
 

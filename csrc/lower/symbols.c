@@ -76,15 +76,11 @@ decompose(solver *s, const tx_node *e)
     if (!mentions_unknown(s, e))
         return (linear){true, 0, NULL, tx_i64(s->c, e)};
     switch (e->op) {
-    case TX_OP_VAR:
-        return (linear){true, 1, e->u.var, NULL};
-    case TX_OP_CAST:
-        return tx_is_int(e->arg[0]->dtype) ? decompose(s, e->arg[0]) : not_linear;
+    case TX_OP_VAR: return (linear){true, 1, e->u.var, NULL};
+    case TX_OP_CAST: return tx_is_int(e->arg[0]->dtype) ? decompose(s, e->arg[0]) : not_linear;
     case TX_OP_ADD:
-    case TX_OP_SUB:
-        return sum(s, decompose(s, e->arg[0]), decompose(s, e->arg[1]), e->op == TX_OP_SUB);
-    case TX_OP_NEG:
-        return scaled(s, decompose(s, e->arg[0]), -1);
+    case TX_OP_SUB: return sum(s, decompose(s, e->arg[0]), decompose(s, e->arg[1]), e->op == TX_OP_SUB);
+    case TX_OP_NEG: return scaled(s, decompose(s, e->arg[0]), -1);
     case TX_OP_MUL:
         if (tx_const_i64(e->arg[1], &k))
             return scaled(s, decompose(s, e->arg[0]), k);
@@ -92,8 +88,7 @@ decompose(solver *s, const tx_node *e)
     case TX_OP_SHL:
         return tx_const_i64(e->arg[1], &k) && k >= 0 && k < 62 ? scaled(s, decompose(s, e->arg[0]), (int64_t)1 << k)
                                                                : not_linear;
-    default:
-        return not_linear;
+    default: return not_linear;
     }
 }
 

@@ -19,18 +19,11 @@ collect(tx_visitor *v, const tx_node *n)
 
     switch (n->op) {
     case TX_OP_BIND:
-    case TX_OP_LET:
-        b->failed |= !tx_push(b->c, &b->vars, n->u.var);
-        break;
-    case TX_OP_FOR:
-        b->failed |= !tx_push(b->c, &b->vars, n->u.loop->var);
-        break;
+    case TX_OP_LET: b->failed |= !tx_push(b->c, &b->vars, n->u.var); break;
+    case TX_OP_FOR: b->failed |= !tx_push(b->c, &b->vars, n->u.loop->var); break;
     case TX_OP_ALLOC:
-    case TX_OP_DECL:
-        b->failed |= !tx_push(b->c, &b->bufs, n->u.buf);
-        break;
-    default:
-        break;
+    case TX_OP_DECL: b->failed |= !tx_push(b->c, &b->bufs, n->u.buf); break;
+    default: break;
     }
     return !b->failed;
 }

@@ -17,8 +17,8 @@ typedef struct attempt {
     tx_var *v;
     int64_t step;
     unsigned lanes;
-    tx_map lets;  /* variable bound to a vector -> its vector variable's node */
-    tx_map align; /* as above, wanted by this attempt */
+    tx_map lets;                      /* variable bound to a vector -> its vector variable's node */
+    tx_map align;                     /* as above, wanted by this attempt */
     TX_VEC(const tx_node *) accesses; /* scalar LOADs and STOREs met */
     bool any_width; /* in indices that only the emulator reads: vectors wider than 16 bytes do no harm */
 } attempt;
@@ -57,22 +57,17 @@ slope(const attempt *a, const tx_node *e, int64_t *k)
     if (!varies(a, e))
         return true;
     switch (e->op) {
-    case TX_OP_VAR:
-        *k = 1;
-        return e->u.var == a->v;
+    case TX_OP_VAR: *k = 1; return e->u.var == a->v;
     case TX_OP_CAST:
         return tx_is_int(e->arg[0]->dtype) && tx_bits(e->dtype) >= tx_bits(e->arg[0]->dtype) && exact(a, e->arg[0]) &&
                slope(a, e->arg[0], k);
-    case TX_OP_ADD:
-        return slope(a, e->arg[0], &x) && slope(a, e->arg[1], &y) && tx_add_i64(x, y, k);
-    case TX_OP_SUB:
-        return slope(a, e->arg[0], &x) && slope(a, e->arg[1], &y) && tx_sub_i64(x, y, k);
+    case TX_OP_ADD: return slope(a, e->arg[0], &x) && slope(a, e->arg[1], &y) && tx_add_i64(x, y, k);
+    case TX_OP_SUB: return slope(a, e->arg[0], &x) && slope(a, e->arg[1], &y) && tx_sub_i64(x, y, k);
     case TX_OP_MUL:
         if (tx_const_i64(e->arg[1], &x))
             return slope(a, e->arg[0], &y) && tx_mul_i64(x, y, k);
         return tx_const_i64(e->arg[0], &x) && slope(a, e->arg[1], &y) && tx_mul_i64(x, y, k);
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -133,10 +128,8 @@ elementwise(const tx_node *e)
     case TX_RULE_SHIFT:
     case TX_RULE_SAME:
     case TX_RULE_FLOAT:
-    case TX_RULE_FLOAT2:
-        return true;
-    default:
-        return e->op == TX_OP_CAST || e->op == TX_OP_SELECT;
+    case TX_RULE_FLOAT2: return true;
+    default: return e->op == TX_OP_CAST || e->op == TX_OP_SELECT;
     }
 }
 
@@ -257,17 +250,11 @@ statement(attempt *a, const tx_node *n)
     const tx_node *value;
 
     switch (n->op) {
-    case TX_OP_SEQ:
-        return sequence(a, n);
-    case TX_OP_BIND:
-        return bind(a, n);
-    case TX_OP_IF:
-        return branch(a, n);
-    case TX_OP_STORE:
-        value = spread(a, vector(a, n->arg[0]));
-        return value ? access(a, n, 1, value) : NULL;
-    default:
-        return NULL;
+    case TX_OP_SEQ: return sequence(a, n);
+    case TX_OP_BIND: return bind(a, n);
+    case TX_OP_IF: return branch(a, n);
+    case TX_OP_STORE: value = spread(a, vector(a, n->arg[0])); return value ? access(a, n, 1, value) : NULL;
+    default: return NULL;
     }
 }
 

@@ -27,7 +27,8 @@ scope_id(tx_ctx *c, tx_builder *b, tx_binding binding, const char *name, const t
         return NULL;
     *id = (tx_scope_id){.binding = binding, .nvars = 1, .nextents = 1, .dtype = TX_I32};
     id->var[0] = tx_new_var(c, TX_VAR_SCOPE_ID, tx_intern_z(c, name), TX_I32);
-    return tx_emit(b, tx_make(c, TX_OP_SCOPE_ID, TX_VOID, (tx_payload){.scope_id = id}, &extent, 1)) ? id->var[0] : NULL;
+    return tx_emit(b, tx_make(c, TX_OP_SCOPE_ID, TX_VOID, (tx_payload){.scope_id = id}, &extent, 1)) ? id->var[0]
+                                                                                                     : NULL;
 }
 
 static tx_func *
@@ -56,7 +57,8 @@ vector_add(tx_ctx *c)
     tx_emit(b, tx_make(c, TX_OP_BIND, TX_VOID, (tx_payload){.var = i}, &value, 1));
     value = tx_binary(c, TX_OP_LT, i->node, n->node);
     tx_open(b, tx_make(c, TX_OP_IF, TX_VOID, (tx_payload){0}, (const tx_node *[]){value, tx_seq(c, NULL, 0), NULL}, 3));
-    value = tx_binary(c, TX_OP_ADD, tx_load(c, A, (const tx_node *[]){i->node}, 1), tx_load(c, B, (const tx_node *[]){i->node}, 1));
+    value = tx_binary(c, TX_OP_ADD, tx_load(c, A, (const tx_node *[]){i->node}, 1),
+                      tx_load(c, B, (const tx_node *[]){i->node}, 1));
     tx_emit(b, tx_store(c, C, (const tx_node *[]){i->node}, 1, value));
     tx_close(b);
     return tx_builder_finish(b);
