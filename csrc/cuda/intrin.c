@@ -85,6 +85,19 @@ intrin_linear(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec pr
     em_close(o, p);
 }
 
+static void
+intrin_pointer(em *e, tx_sb *o, const tx_node *p, tx_dtype elem)
+{
+    if (tx_kind(p->elem) == tx_kind(elem)) {
+        em_expr(e, o, p, EM_ARG);
+        return;
+    }
+    tx_sb_putc(o, '(');
+    em_pointer_type(e, elem, o);
+    tx_sb_putc(o, ')');
+    em_expr(e, o, p, EM_UNARY);
+}
+
 /* ---- warps --------------------------------------------------------------------------------------------------------------- */
 
 /* The builtins know int, long long, float and double; what is kept in a narrower type comes back as int. */
@@ -248,8 +261,8 @@ intrin_cta_reduce(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_pre
     em_expr(e, o, n->arg[0], EM_ARG);
     tx_sb_puts(o, ", ");
     em_operand(e, o, n->arg[2], EM_ARG);
-    tx_sb_f(o, ", (%s*)", type);
-    em_expr(e, o, n->arg[3], EM_UNARY);
+    tx_sb_puts(o, ", ");
+    intrin_pointer(e, o, n->arg[3], t);
     tx_sb_putc(o, ')');
 }
 
@@ -260,19 +273,6 @@ intrin_address_of(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_pre
 {
     (void)r;
     em_address(e, o, n->arg[0], prec);
-}
-
-static void
-intrin_pointer(em *e, tx_sb *o, const tx_node *p, tx_dtype elem)
-{
-    if (tx_kind(p->elem) == tx_kind(elem)) {
-        em_expr(e, o, p, EM_ARG);
-        return;
-    }
-    tx_sb_putc(o, '(');
-    em_pointer_type(e, elem, o);
-    tx_sb_putc(o, ')');
-    em_expr(e, o, p, EM_UNARY);
 }
 
 static void

@@ -356,12 +356,12 @@ stmt_plain_for(em *e, const tx_node *n, int64_t step, const char *start, const c
 
 /* Any start, stop and step: the turns are counted first, so that no step leaves the dtype. */
 static void
-stmt_counted_for(em *e, const tx_node *n, const char *start, const char *stop)
+stmt_counted_for(em *e, const tx_node *n, const char *start, const char *stop, const char *turns)
 {
     tx_dtype t = n->u.loop->var->dtype;
     bool wide = tx_bits(t) == 64 || tx_kind(t) == TX_KIND_U32;
     const char *type = em_elem_type(e, t), *count = em_elem_type(e, wide ? TX_U64 : TX_U32);
-    const char *turns = em_fresh(e, "turns"), *turn = em_fresh(e, "turn");
+    const char *turn = em_fresh(e, "turn");
     tx_sb step = {0};
 
     em_use(e, wide ? EM_H_TURNS_I64 : EM_H_TURNS_I32);
@@ -373,7 +373,7 @@ stmt_counted_for(em *e, const tx_node *n, const char *start, const char *stop)
     stmt_loop_name(e, n);
     e->indent++;
     const em_name *name = em_name_of(e, n->u.loop->var);
-    em_linef(e, "%s %s = (%s)((%s)(%s) + %s * (%s)%s);", type, name ? name->text : "i", type, count, start, turn, count,
+    em_linef(e, "%s %s = (%s)((%s)%s + %s * (%s)%s);", type, name ? name->text : "i", type, count, start, turn, count,
              step.n ? step.text : "1");
     e->indent--;
     tx_sb_free(&step);
@@ -382,19 +382,23 @@ stmt_counted_for(em *e, const tx_node *n, const char *start, const char *stop)
 static void
 stmt_for(em *e, const tx_node *n)
 {
-    uint32_t scope = em_scope_push(e), facts = tx_facts_push(e->facts);
+    uint32_t scope, facts = tx_facts_push(e->facts);
+    const char *turns = NULL;
     tx_sb start = {0}, stop = {0};
     int64_t step = 0;
 
-    em_operand(e, &start, n->arg[0], EM_ARG);
-    if (tx_const_i64(n->arg[2], &step) && step != 0 && stmt_counter_fits(e, n, step)) {
+    if (!tx_const_i64(n->arg[2], &step) || step == 0 || !stmt_counter_fits(e, n, step))
+        turns = em_fresh(e, "turns"); /* declared outside of the loop */
+    scope = em_scope_push(e);
+    em_operand(e, &start, n->arg[0], turns ? EM_UNARY : EM_ARG);
+    if (!turns) {
         em_operand(e, &stop, n->arg[1], EM_REL + 1);
         stmt_pragma(e, n->u.loop->unroll);
         stmt_loop_name(e, n);
         stmt_plain_for(e, n, step, start.n ? start.text : "0", stop.n ? stop.text : "0");
     } else {
         em_expr(e, &stop, n->arg[1], EM_ARG);
-        stmt_counted_for(e, n, start.n ? start.text : "0", stop.n ? stop.text : "0");
+        stmt_counted_for(e, n, start.n ? start.text : "0", stop.n ? stop.text : "0", turns);
     }
     stmt_block(e, n->arg[3], NULL);
     em_line(e, "}");

@@ -335,6 +335,8 @@ em_vector(em *e, const tx_node *n)
         v = em_name_of(e, n->u.var);
         return v ? v->text : "";
     }
+    if (n->op != TX_OP_LOAD && !vec_is_call(n) && !vec_changes_lanes(n))
+        em_vector_prepare(e, n);
     name = em_fresh(e, "v_");
     em_vector_into(e, n, name);
     em_hold(e, n, name);
