@@ -19,6 +19,7 @@ typedef struct tx_printer {
     uint32_t nlines;   /* statements written, to know when `pass` is needed */
     tx_map names;      /* variable or buffer -> const tx_str * */
     tx_map taken;      /* const tx_str * -> next suffix + 1 */
+    tx_map outer;      /* const tx_str * of the names before the functions, which no two of them share */
     tx_map used;       /* buffer -> 1: some access or .data names it */
     tx_map declared;   /* buffer -> 1: a statement or parameter declares it */
     TX_VEC(tx_buffer *) loose; /* buffers that are used and that nothing declares, in order of first use */
@@ -34,12 +35,13 @@ enum tx_strength {
 
 /* ---- print_name.c ---- */
 bool tx_printer_init(tx_printer *p, tx_ctx *scratch, tx_sb *out);
-bool tx_printer_reserve(tx_printer *p); /* forgets all names but keeps Python's words and those of `prolog` */
+bool tx_printer_reserve(tx_printer *p); /* forgets all names but `outer`; Python's words are taken */
 void tx_printer_free(tx_printer *p);
 /* A name that nothing else in the function has, from a hint; NULL when out of memory. */
 const tx_str *tx_print_fresh(tx_printer *p, const tx_str *hint);
 /* Declares a variable or a buffer under a fresh name made from its hint. */
 const char *tx_print_name(tx_printer *p, const void *of, const tx_str *hint);
+const char *tx_print_outer_name(tx_printer *p, const void *of, const tx_str *hint); /* before the function */
 const char *tx_print_known(const tx_printer *p, const void *of); /* or NULL */
 void tx_print_use_name(tx_printer *p, const void *of, const char *name);
 

@@ -233,7 +233,7 @@ print_var(tx_printer *p, const tx_var *v)
         return;
     }
     if (!name) {
-        name = tx_print_name(p, v, v->name);
+        name = p->g2 && v->kind == TX_VAR_SYMBOL ? tx_print_outer_name(p, v, v->name) : tx_print_name(p, v, v->name);
         declare_var(p, v, name);
     }
     tx_sb_puts(p->out, name);

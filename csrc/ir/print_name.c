@@ -18,22 +18,12 @@ tx_printer_init(tx_printer *p, tx_ctx *scratch, tx_sb *out)
     return tx_printer_reserve(p);
 }
 
-/* The names of the module's symbols stay taken: they are the first word of each line of the prolog. */
 bool
 tx_printer_reserve(tx_printer *p)
 {
-    const char *line = p->prolog.text;
-
     tx_map_free(&p->names);
     tx_map_free(&p->taken);
     p->names = p->taken = (tx_map){0};
-    while (line && *line) {
-        const tx_str *s = tx_intern(p->c, line, strcspn(line, " "));
-        if (!s || !tx_map_put_ptr(&p->taken, s, (void *)(uintptr_t)1))
-            return false;
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
         const tx_str *s = tx_intern_z(p->c, reserved[i]);
         if (!s || !tx_map_put_ptr(&p->taken, s, (void *)(uintptr_t)1))
@@ -47,6 +37,7 @@ tx_printer_free(tx_printer *p)
 {
     tx_map_free(&p->names);
     tx_map_free(&p->taken);
+    tx_map_free(&p->outer);
     tx_map_free(&p->used);
     tx_map_free(&p->declared);
     tx_sb_free(&p->decls);
@@ -109,6 +100,22 @@ tx_print_name(tx_printer *p, const void *of, const tx_str *hint)
     const tx_str *name = tx_print_fresh(p, hint);
 
     if (!name || !tx_map_put_ptr(&p->names, of, name->text)) {
+        p->out->failed = true;
+        return "v";
+    }
+    return name->text;
+}
+
+const char *
+tx_print_outer_name(tx_printer *p, const void *of, const tx_str *hint)
+{
+    const tx_str *name;
+    uint64_t seen;
+
+    do
+        name = tx_print_fresh(p, hint);
+    while (name && tx_map_get(&p->outer, (uint64_t)(uintptr_t)name, &seen));
+    if (!name || !tx_map_put(&p->outer, (uint64_t)(uintptr_t)name, 1) || !tx_map_put_ptr(&p->names, of, name->text)) {
         p->out->failed = true;
         return "v";
     }

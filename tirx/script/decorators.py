@@ -22,18 +22,25 @@ def prim_func(
     check_well_formed: bool = True,
     s_tir: bool = False,
     persistent: bool = False,
+    kernel: bool = False,
 ) -> Any:
-    """A kernel of the g1 dialect, parsed where it stands."""
+    """A kernel of the g1 dialect, parsed where it stands. `kernel` is the printed form of a device function after the
+    host half was split off."""
     if s_tir:
         raise TypeError("T.prim_func(s_tir=True) is not supported by tirx: write the kernel with T.device_entry()")
-    return _parse_or_wait(func, "g1", Options(private, check_well_formed, persistent))
+    return _parse_or_wait(func, "g1", Options(private, check_well_formed, persistent, kernel))
 
 
 def function(
-    func: Any = None, *, private: bool = False, check_well_formed: bool = True, persistent: bool = False
+    func: Any = None,
+    *,
+    private: bool = False,
+    check_well_formed: bool = True,
+    persistent: bool = False,
+    kernel: bool = False,
 ) -> Any:
     """A kernel of the g2 dialect, parsed where it stands."""
-    return _parse_or_wait(func, "g2", Options(private, check_well_formed, persistent))
+    return _parse_or_wait(func, "g2", Options(private, check_well_formed, persistent, kernel))
 
 
 def _parse_or_wait(func: Any, dialect: str, options: Options) -> Any:

@@ -26,15 +26,16 @@ from tirx.script.scope import Scope
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MAX_INLINE_DEPTH = 200
 _PARAM_ABSENT = 1
-_FLAG_PRIVATE, _FLAG_PERSISTENT, _FLAG_NO_CHECK = 1, 2, 4
+_FLAG_PRIVATE, _FLAG_PERSISTENT, _FLAG_NO_CHECK, _FLAG_KERNEL = 1, 2, 4, 8
 
 
 class Options:
     """Arguments of the decorator, and what .specialize() fixed."""
 
-    __slots__ = ("absent", "check", "constants", "is_jit", "persistent", "private")
+    __slots__ = ("absent", "check", "constants", "is_jit", "kernel", "persistent", "private")
 
-    def __init__(self, private: bool = False, check: bool = True, persistent: bool = False):
+    def __init__(self, private: bool = False, check: bool = True, persistent: bool = False, kernel: bool = False):
+        self.kernel = kernel
         self.private = private
         self.check = check
         self.persistent = persistent
@@ -115,6 +116,7 @@ class Parser(Functions, Expressions):
             _FLAG_PRIVATE * options.private
             | _FLAG_PERSISTENT * options.persistent
             | _FLAG_NO_CHECK * (not options.check)
+            | _FLAG_KERNEL * options.kernel
         )
         if flags:
             self.builder.set_flags(flags)
