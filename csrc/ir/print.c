@@ -401,7 +401,6 @@ tx_print_module(const tx_module *m, const tx_print_options *o, tx_sb *out)
             if (i)
                 tx_sb_putc(&text, '\n');
             p.g2 = (o && o->dialect >= 0 ? o->dialect : f->dialect) == TX_G2;
-            p.loose.n = 0;
             if (!tx_printer_reserve(&p))
                 text.failed = true;
             print_func(&p, f, m->names[order[i]]);

@@ -23,7 +23,10 @@ tx_printer_reserve(tx_printer *p)
 {
     tx_map_free(&p->names);
     tx_map_free(&p->taken);
-    p->names = p->taken = (tx_map){0};
+    tx_map_free(&p->used);
+    tx_map_free(&p->declared);
+    p->names = p->taken = p->used = p->declared = (tx_map){0};
+    p->loose.n = 0;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
         const tx_str *s = tx_intern_z(p->c, reserved[i]);
         if (!s || !tx_map_put_ptr(&p->taken, s, (void *)(uintptr_t)1))
