@@ -166,6 +166,7 @@ class Parser(Functions, Expressions):
         defaults = self.defaults(a)
         found: dict[str, Any] = {}
         self.in_annotation = True
+        self.scope.names.update(options.constants)
         for arg in args:
             # scalars first: shapes may name scalars that come later
             value = annotations.get(arg.arg, arg.annotation)
@@ -183,7 +184,6 @@ class Parser(Functions, Expressions):
             found[arg.arg] = value
         for arg in args:
             if arg.arg in options.constants:
-                self.scope.names[arg.arg] = options.constants[arg.arg]
                 continue
             if arg.annotation is None:
                 self.at(arg)

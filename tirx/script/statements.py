@@ -820,7 +820,10 @@ class Statements:
 
 def is_scalar(buffer: Buffer) -> bool:
     """Whether an assignment to the buffer's name stores its one element."""
-    return buffer.is_cell or buffer.shape == (1,)
+    if buffer.is_cell:
+        return True
+    shape = buffer.shape
+    return len(shape) == 1 and shape[0].__class__ is int and shape[0] == 1
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], str | None]] = {
