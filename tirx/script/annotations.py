@@ -173,6 +173,15 @@ class LetType:
         return "T.let" if self.inner is None else f"T.let[{self.inner!r}]"
 
 
+class NoneType:
+    """T.NoneType(): the printed form of an optional parameter that is absent."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "T.NoneType()"
+
+
 class Constexpr:
     """T.constexpr: a parameter that .specialize() gives; T.constexpr(x): x must be known while the kernel is built."""
 

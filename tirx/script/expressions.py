@@ -434,14 +434,14 @@ class Expressions:
             value = owner[index]
             return value if value.__class__ in _PLAIN_TYPES else self.captured(value)
         except SyntaxError:
+            if not isinstance(owner, (Expr, Buffer, Region)):
+                self.ctx.fail("RUN_TIME_SUBSCRIPT", _describe(owner))
             return owner[self.placed_indices(node, index)]
         except (TypeError, KeyError, IndexError) as e:
             if owner is None and isinstance(node.value, ast.Name):
                 self.absent(node.value.id)
             if isinstance(index, IR) and not isinstance(owner, (Expr, Buffer, Region)):
                 self.ctx.fail("RUN_TIME_SUBSCRIPT", _describe(owner))
-            if isinstance(e, SyntaxError):
-                raise
             self.ctx.fail("BAD_SUBSCRIPT", _describe(owner), subscript_text(e))
 
     def placed_indices(self, node: ast.Subscript, index: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 from tirx import _core
 from tirx.errors import DiagnosticError, Error
 from tirx.script import dtypes, source, state, symbols
-from tirx.script.annotations import Constexpr, HandleType, TensorType
+from tirx.script.annotations import Constexpr, HandleType, NoneType, TensorType
 from tirx.script.expressions import IR, Expr, Expressions, describe
 from tirx.script.functions import Functions, shared_names
 from tirx.script.scope import Scope
@@ -165,6 +165,7 @@ class Parser(Functions, Expressions):
         args = [*a.posonlyargs, *a.args, *a.kwonlyargs]
         defaults = self.defaults(a)
         found: dict[str, Any] = {}
+        self.scope.names.update(options.constants)  # annotations may name them
         self.in_annotation = True
         self.scope.names.update(options.constants)
         for arg in args:
@@ -221,9 +222,7 @@ class Parser(Functions, Expressions):
             if not options.is_jit:
                 self.ctx.fail("OPTIONAL_PARAMETER", name)
             if name in options.absent:
-                self.scope.names[name] = None
-                if self.dialect == "g2":
-                    self.builder.param(name, _core.var(self.ctx, "param", name, "handle"), _PARAM_ABSENT)
+                self.absent_parameter(name)
                 return
             value = value.inner if isinstance(value, dtypes.Optional) else typing_optional(value)
         if isinstance(value, dtypes.DType):
@@ -242,10 +241,18 @@ class Parser(Functions, Expressions):
             buffer = self.tensor(name, value, arg)
             self.scope.names[name] = buffer
             self.builder.param(name, buffer)
+        elif isinstance(value, NoneType):
+            self.absent_parameter(name)
         else:
             if arg.annotation is not None:
                 self.at(arg.annotation)
             self.ctx.fail("BAD_PARAMETER", name, describe(value))
+
+    def absent_parameter(self, name: str) -> None:
+        """g1 leaves the parameter out of the call, g2 keeps its place."""
+        self.scope.names[name] = None
+        if self.dialect == "g2":
+            self.builder.param(name, _core.var(self.ctx, "param", name, "handle"), _PARAM_ABSENT)
 
     def tensor(self, name: str, t: TensorType, arg: ast.arg) -> Any:
         fields = {k: v for k, v in t.fields.items() if v is not None and v != 0}

@@ -296,12 +296,18 @@ class Statements:
             runtime = value.__class__ is list or any(isinstance(v, IR) for v in value)
             if runtime and all(isinstance(v, IR) or is_number(v) for v in value):
                 value = value.__class__(self.cell_element(f"{name}_{k}", v) for k, v in enumerate(value))
+        elif self.builder.zone == "device" and value.__class__ in (list, tuple) and any(map(is_impure, value)):
+            # what is read later must be what is read now
+            value = value.__class__(self.settled(f"{name}_{k}", v) for k, v in enumerate(value))
         elif isinstance(value, frames.Frame):
             value = value.flat()
         name_resources = getattr(type(value), "_tirx_name_resources", None)
         if name_resources is not None:
             name_resources(value, self, name)
         self.bind_name(name, value)
+
+    def settled(self, name: str, value: Any) -> Any:
+        return self.builder.bind(name, value) if value.__class__ is Expr and is_impure(value) else value
 
     def cell_element(self, name: str, value: Any) -> Any:
         if self.is_fresh(value):

@@ -16,7 +16,7 @@ from tirx.script import cuda
 from tirx.script import dtypes as _dtypes
 from tirx.script import later as _later
 from tirx.script import ops as _ops
-from tirx.script.annotations import Buffer, Optional, Ptr, Tensor, TensorMap, constexpr, let
+from tirx.script.annotations import Buffer, NoneType, Optional, Ptr, Tensor, TensorMap, constexpr, let
 from tirx.script.buffers import (
     Bind,
     alloc_buffer,
