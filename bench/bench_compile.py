@@ -12,7 +12,7 @@ from common import SCALE, contest, machine, rows_as_markdown, table
 from three_kernels import HAND, matmul, softmax, vector_add
 
 import tirx
-from tirx import _core, compile as tirx_compile
+from tirx import _core, compiler, toolchain
 
 FACTORIES = {"vector add": vector_add, "matmul": matmul, "softmax": softmax}
 REACH_MS = {"vector add": 1.0, "matmul": 3.0, "softmax": 3.0}
@@ -22,7 +22,7 @@ ARCH = "sm_90a"
 def front(make):
     """Everything up to the text."""
     f = make()
-    return tirx_compile.cuda_text(f, f"cuda:{ARCH}")
+    return compiler.cuda_text(f, f"cuda:{ARCH}")
 
 
 def main():
@@ -36,15 +36,16 @@ def main():
         rows.append([name, f"{ms:.3f}", f"{REACH_MS[name]:g}" + ("" if ms <= REACH_MS[name] else " MISSED")])
     print("\nparse + lower + CUDA text, CPU milliseconds\n\n" + rows_as_markdown(["", "ms", "reach"], rows))
 
-    available, why = _core.nvrtc_available()
-    if not available:
-        print(f"\nno NVRTC: {why}")
+    try:
+        toolchain.need_nvrtc()
+    except tirx.CompileError as e:
+        print(f"\nno NVRTC: {e}")
         return good
     options = [f"--gpu-architecture={ARCH}", "--std=c++17", "--minimal", "--fmad=false"]
     for name, make in FACTORIES.items():
 
         def whole(make=make):
-            tirx_compile.clear_cache()
+            compiler.clear_cache()
             return tirx.compile(make(), target=f"cuda:{ARCH}").cubin
 
         times = contest(

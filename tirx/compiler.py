@@ -22,6 +22,7 @@ Executable = _core.Executable
 
 _PIPELINES = ("default", "tirx")
 _KERNEL = 8  # TX_FUNC_KERNEL
+_LEAST_ARCH = 75  # that a target can name
 
 
 class _Images:
@@ -38,6 +39,10 @@ class _Images:
                 self.at.move_to_end(key)
             return self.at.get(key)
 
+    def clear(self) -> None:
+        with self.lock:
+            self.at.clear()
+
     def put(self, key: tuple, image: bytes) -> None:
         with self.lock:
             self.at[key] = image
@@ -47,6 +52,11 @@ class _Images:
 
 
 _images = _Images(256)
+
+
+def clear_cache() -> None:
+    """Forget all cubins: the next compilations run NVRTC again."""
+    _images.clear()
 
 
 def _nvrtc(
@@ -136,7 +146,7 @@ class Package:
             target = self.compiled_for
             if target.kind == "cpu":  # the least architecture that the kernel needs
                 arch, suffix = _core.cuda_needs(self.lowered)["floor"]
-                target = Target(f"cuda:sm_{arch}{suffix or ''}")
+                target = Target(f"cuda:sm_{max(arch, _LEAST_ARCH)}{suffix or ''}")
             self._text = _core.cuda_source(self.lowered, str(target), self.options)
         return self._text
 
@@ -231,6 +241,13 @@ def compile(
 
 
 build = compile
+
+
+def cuda_text(mod: Any, target: str | dict | Target | None = None, **options: bool) -> str:
+    """The CUDA C++ text alone, as exe.source gives it; nothing is compiled."""
+    goal = resolve(target)
+    given = _options(**options)
+    return _core.cuda_source(_core.lower(core_of(mod, "tirx.compile"), str(goal), given), str(goal), given)[0]
 
 
 def lower(mod: Any, target: str | dict | Target | None = None, **options: bool) -> IRModule:
