@@ -161,7 +161,9 @@ class Counter:
 
 
 def test_methods_store_into_cells_of_their_object():
-    text = body("c = T.local_scalar('int32')\nx = T.meta_var(Counter(c))\nx.bump(by=4)\nB[tx] = x.get()", Counter=Counter)
+    text = body(
+        "c = T.local_scalar('int32')\nx = T.meta_var(Counter(c))\nx.bump(by=4)\nB[tx] = x.get()", Counter=Counter
+    )
     assert text == "c: T.int32\nc = c + 4\nc = c + 2\nB[tx] = c"
 
 

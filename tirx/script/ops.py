@@ -38,7 +38,12 @@ def from_table() -> dict[str, Callable[..., Any]]:
     """T.exp, T.sqrt, ...: rows spelled T.x that are no statements and have a rule of their own."""
     found = {}
     for _, name, spelling, operands, rule, props in _core.ops():
-        if spelling.startswith("T.") and spelling.count(".") == 1 and rule not in ("NONE", "VOID", "PTR") and operands > 0:
+        if (
+            spelling.startswith("T.")
+            and spelling.count(".") == 1
+            and rule not in ("NONE", "VOID", "PTR")
+            and operands > 0
+        ):
             if not props & (32 | 128):
                 found[spelling[2:]] = _row(name, spelling, operands)
     return found

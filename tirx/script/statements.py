@@ -19,7 +19,17 @@ from typing import Any
 from tirx import _core
 from tirx.script import dtypes, frames
 from tirx.script.annotations import HandleType, LetType, TensorType
-from tirx.script.expressions import _INPLACE, IR, Buffer, Expr, MetaVar, describe, is_number
+from tirx.script.expressions import (
+    _INPLACE,
+    IR,
+    Buffer,
+    Expr,
+    MetaVar,
+    describe,
+    is_impure,
+    is_number,
+    subscript_text,
+)
 from tirx.script.scope import MISSING, Lost
 
 _SIMPLE = ("VAR", "INT", "FLOAT")
