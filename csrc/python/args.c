@@ -27,8 +27,10 @@ tx_py_parse(const tx_py_sig *sig, PyObject *const *args, Py_ssize_t nargs, PyObj
         PyObject *key = PyTuple_GetItem(kwnames, k);
         int i = find_name(sig, key);
         if (i < 0 || out[i]) {
-            PyErr_Format(PyExc_TypeError, i < 0 ? "%s() got an unexpected keyword argument '%U'"
-                                                : "%s() got two values for argument '%U'", sig->name, key);
+            PyErr_Format(PyExc_TypeError,
+                         i < 0 ? "%s() got an unexpected keyword argument '%U'"
+                               : "%s() got two values for argument '%U'",
+                         sig->name, key);
             return false;
         }
         out[i] = args[nargs + k];

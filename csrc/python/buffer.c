@@ -1,8 +1,8 @@
-/* Buffer and Region: tensors, arrays, views and cells as Python sees them. A Buffer of one element acts as a number, and a
- * Region of one row as a vector: the operators of expr.c load them.
+/* Buffer and Region: tensors, arrays, views and cells as Python sees them. A Buffer of one element acts as a number,
+ * and a Region of one row as a vector: the operators of expr.c load them.
  *
- * One Buffer object exists for a tx_buffer as long as it is alive (the context's wrapper map), so identity means what users
- * expect. SPDX-License-Identifier: Apache-2.0 */
+ * One Buffer object exists for a tx_buffer as long as it is alive (the context's wrapper map), so identity means
+ * what users expect. SPDX-License-Identifier: Apache-2.0 */
 #include "python/state.h"
 
 static void pybuf_dealloc(PyObject *self);
@@ -63,7 +63,7 @@ pybuf_dealloc(PyObject *self)
     TX_PY_DROP(type);
 }
 
-/* ---- loads ------------------------------------------------------------------------------------------------------------- */
+/* ---- loads ------------------------------------------------------------------------------------------------------- */
 
 /* "(n, 4)", "(4,)" */
 static const char *
@@ -122,7 +122,7 @@ tx_py_load_scalar(tx_py_buffer *self)
     return n ? n : tx_py_raise(ctx);
 }
 
-/* ---- subscripts ----------------------------------------------------------------------------------------------------------- */
+/* ---- subscripts -------------------------------------------------------------------------------------------------- */
 
 /* n = x + c: x in *base and c; n itself with 0 otherwise. */
 static const tx_node *
@@ -157,7 +157,8 @@ distance(tx_ctx *c, const tx_node *start, const tx_node *stop)
     return n;
 }
 
-/* start and extent of a slice of dimension i, which is `end` long; *step is 1 where none was written, *has_step says whether one was. */
+/* start and extent of a slice of dimension i, which is `end` long; *step is 1 where none was written, *has_step says
+ * whether one was. */
 bool
 tx_py_slice_bounds(tx_py_context *ctx, tx_buffer *b, unsigned i, PyObject *slice, const tx_node *end,
                    const tx_node **start, const tx_node **extent, int64_t *step, bool *has_step)
@@ -203,7 +204,8 @@ out:
 
 /* The index of a vector access: lanes elements from start. NULL: raised. */
 const tx_node *
-tx_py_vector_index(tx_py_context *ctx, const tx_buffer *b, unsigned i, const tx_node *start, const tx_node *extent, int64_t step)
+tx_py_vector_index(tx_py_context *ctx, const tx_buffer *b, unsigned i, const tx_node *start, const tx_node *extent,
+                   int64_t step)
 {
     int64_t length;
 
@@ -214,7 +216,8 @@ tx_py_vector_index(tx_py_context *ctx, const tx_buffer *b, unsigned i, const tx_
         return tx_py_fail(ctx, TX_E_SLICE_LANES, (long long)length, b->name->text, TX_MAX_LANES);
     if (length == 1)
         return start;
-    const tx_node *by = tx_int(ctx->c, start->dtype, step), *n = by ? tx_ramp(ctx->c, start, by, (unsigned)length) : NULL;
+    const tx_node *by = tx_int(ctx->c, start->dtype, step),
+                  *n = by ? tx_ramp(ctx->c, start, by, (unsigned)length) : NULL;
     return n ? n : tx_py_raise(ctx);
 }
 
@@ -282,7 +285,8 @@ pybuf_subscript(PyObject *self, PyObject *indices)
 
     if (r < 0)
         return NULL;
-    return r ? tx_py_new_expr(b->ctx, tx_load(b->ctx->c, b->buf, start, b->buf->rank)) : tx_py_new_region(b, start, extent, kept);
+    return r ? tx_py_new_expr(b->ctx, tx_load(b->ctx->c, b->buf, start, b->buf->rank))
+             : tx_py_new_region(b, start, extent, kept);
 }
 
 static int
@@ -327,7 +331,7 @@ pybuf_ptr_to(PyObject *self, PyObject *indices)
     return tx_py_new_expr(b->ctx, load ? tx_address_of(b->ctx->c, load) : NULL);
 }
 
-/* ---- attributes -------------------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 #define BUF(self) (((tx_py_buffer *)(self))->buf)
 #define BCTX(self) (((tx_py_buffer *)(self))->ctx)
@@ -463,8 +467,8 @@ pybuf_repr(PyObject *self)
     PyObject *dtype = pybuf_get_dtype(self, NULL), *r = NULL;
 
     if (dtype)
-        r = PyUnicode_FromFormat("Buffer(%s: %s, %U, %s)", BUF(self)->name->text, shape_text(BCTX(self), BUF(self)), dtype,
-                                 tx_scope_name((tx_scope)BUF(self)->scope));
+        r = PyUnicode_FromFormat("Buffer(%s: %s, %U, %s)", BUF(self)->name->text, shape_text(BCTX(self), BUF(self)),
+                                 dtype, tx_scope_name((tx_scope)BUF(self)->scope));
     Py_XDECREF(dtype);
     return r;
 }
@@ -513,9 +517,10 @@ static PyType_Slot pybuf_slots[] = {
 };
 
 static PyType_Spec pybuf_spec = {"tirx._core.Buffer", sizeof(tx_py_buffer), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, pybuf_slots};
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                 pybuf_slots};
 
-/* ---- making one ----------------------------------------------------------------------------------------------------------------- */
+/* ---- making one -------------------------------------------------------------------------------------------------- */
 
 static bool
 checked_extents(tx_py_context *ctx, const tx_str *name, const tx_node *const *shape, uint32_t rank)
@@ -526,7 +531,8 @@ checked_extents(tx_py_context *ctx, const tx_str *name, const tx_node *const *sh
         tx_fail(ctx->c, ctx->c->span, TX_E_RANK_LIMIT, name->text, (int)rank, TX_MAX_RANK);
     for (uint32_t i = 0; i < rank && rank <= TX_MAX_RANK; i++) {
         if (!tx_is_int(shape[i]->dtype) || tx_lanes(shape[i]->dtype) != 1) {
-            tx_fail(ctx->c, ctx->c->span, TX_E_EXTENT_NOT_INT, (int)i, name->text, tx_dtype_name(ctx->c, shape[i]->dtype));
+            tx_fail(ctx->c, ctx->c->span, TX_E_EXTENT_NOT_INT, (int)i, name->text,
+                    tx_dtype_name(ctx->c, shape[i]->dtype));
             break;
         }
         if (tx_const_i64(shape[i], &v) && v < 0) {
@@ -551,8 +557,23 @@ viewed_var(const tx_node *data, tx_buffer **origin)
     return data && data->op == TX_OP_VAR && tx_is_handle(data->dtype) ? data->u.var : NULL;
 }
 
-enum { B_CTX, B_NAME, B_SHAPE, B_DTYPE, B_SCOPE, B_DATA, B_STRIDES, B_ELEM_OFFSET, B_BYTE_OFFSET, B_ALIGN, B_OFFSET_FACTOR,
-       B_LAYOUT, B_ALLOCATED_ADDR, B_ANNOTATIONS, B_FLAGS };
+enum {
+    B_CTX,
+    B_NAME,
+    B_SHAPE,
+    B_DTYPE,
+    B_SCOPE,
+    B_DATA,
+    B_STRIDES,
+    B_ELEM_OFFSET,
+    B_BYTE_OFFSET,
+    B_ALIGN,
+    B_OFFSET_FACTOR,
+    B_LAYOUT,
+    B_ALLOCATED_ADDR,
+    B_ANNOTATIONS,
+    B_FLAGS
+};
 
 static bool
 fill_optional(tx_py_context *ctx, tx_buffer *b, PyObject *const *a)
@@ -594,9 +615,12 @@ fill_optional(tx_py_context *ctx, tx_buffer *b, PyObject *const *a)
 static PyObject *
 pycall_buffer(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const tx_py_sig sig = {"buffer", 3, 5, {"ctx", "name", "shape", "dtype", "scope", "data", "strides", "elem_offset",
-                                                   "byte_offset", "align", "offset_factor", "layout", "allocated_addr",
-                                                   "annotations", "flags", NULL}};
+    static const tx_py_sig sig = {"buffer",
+                                  3,
+                                  5,
+                                  {"ctx", "name", "shape", "dtype", "scope", "data", "strides", "elem_offset",
+                                   "byte_offset", "align", "offset_factor", "layout", "allocated_addr", "annotations",
+                                   "flags", NULL}};
     PyObject *a[20];
     const tx_node **shape, *data = NULL;
     tx_dtype t = TX_F32;

@@ -3,17 +3,17 @@
 #include "python/state.h"
 
 /* A fast function: sig, then the parsed arguments in a[], the context in ctx. */
-#define CALL(fname, nrequired, npositional, ...)                                                                       \
-    static PyObject *fname##_in(tx_py_context *ctx, PyObject *const *a);                                               \
-    static PyObject *fname(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)               \
-    {                                                                                                                  \
-        static const tx_py_sig sig = {&#fname[7], nrequired, npositional, {"ctx", __VA_ARGS__, NULL}};                 \
-        PyObject *a[20];                                                                                               \
-        tx_py_context *ctx;                                                                                            \
-        if (!tx_py_parse(&sig, args, nargs, kwnames, a) || !(ctx = tx_py_as_context(tx_py_state_of(module), a[0])))    \
-            return NULL;                                                                                               \
-        return fname##_in(ctx, a);                                                                                     \
-    }                                                                                                                  \
+#define CALL(fname, nrequired, npositional, ...)                                                                    \
+    static PyObject *fname##_in(tx_py_context *ctx, PyObject *const *a);                                            \
+    static PyObject *fname(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)            \
+    {                                                                                                               \
+        static const tx_py_sig sig = {&#fname[7], nrequired, npositional, {"ctx", __VA_ARGS__, NULL}};              \
+        PyObject *a[20];                                                                                            \
+        tx_py_context *ctx;                                                                                         \
+        if (!tx_py_parse(&sig, args, nargs, kwnames, a) || !(ctx = tx_py_as_context(tx_py_state_of(module), a[0]))) \
+            return NULL;                                                                                            \
+        return fname##_in(ctx, a);                                                                                  \
+    }                                                                                                               \
     static PyObject *fname##_in(tx_py_context *ctx, PyObject *const *a)
 
 CALL(pycall_as_expr, 2, 3, "x", "dtype")
@@ -221,7 +221,8 @@ CALL(pycall_condition, 2, 2, "x")
 
 CALL(pycall_ramp, 4, 4, "base", "stride", "lanes")
 {
-    const tx_node *base = tx_py_as_node(ctx, a[1], TX_VOID), *stride = base ? tx_py_as_node(ctx, a[2], base->dtype) : NULL;
+    const tx_node *base = tx_py_as_node(ctx, a[1], TX_VOID),
+                  *stride = base ? tx_py_as_node(ctx, a[2], base->dtype) : NULL;
     long lanes;
 
     if (!stride || !tx_py_as_long(a[3], 1, TX_MAX_LANES, "lanes", &lanes))

@@ -1,14 +1,14 @@
 /* The compiler as functions: targets, passes, lowering, CUDA text, listings of VM code and launch plans.
  *
- * Contexts are used under the GIL, so a pass runs in a context that no other thread knows: its input is imported under the
- * GIL, which is then released until the work is done. SPDX-License-Identifier: Apache-2.0 */
+ * Contexts are used under the GIL, so a pass runs in a context that no other thread knows: its input is imported
+ * under the GIL, which is then released until the work is done. SPDX-License-Identifier: Apache-2.0 */
 #include "python/state.h"
 
 #include "cuda/cuda.h"
 #include "emu/emu.h"
 #include "runtime/runtime.h"
 
-/* ---- targets ---------------------------------------------------------------------------------------------------------------- */
+/* ---- targets ----------------------------------------------------------------------------------------------------- */
 
 /* Raises the first diagnostic's text as a ValueError (a bad option is no fault of a kernel). */
 static void *
@@ -91,7 +91,7 @@ target_with_options(PyObject *text, PyObject *options, tx_target *t)
     return true;
 }
 
-/* ---- modules into a fresh context --------------------------------------------------------------------------------------------- */
+/* ---- modules into a fresh context -------------------------------------------------------------------------------- */
 
 /* A Function alone is a module under its own name. */
 static tx_module *
@@ -185,7 +185,7 @@ pycomp_passes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
     return list;
 }
 
-/* ---- what comes out ------------------------------------------------------------------------------------------------------------ */
+/* ---- what comes out ---------------------------------------------------------------------------------------------- */
 
 static tx_py_module *
 as_module(PyObject *module, PyObject *x)
@@ -282,7 +282,7 @@ pycomp_plan_text(PyObject *module, PyObject *x)
     return tx_py_take_sb(&sb);
 }
 
-/* ---- TIRX_DUMP ------------------------------------------------------------------------------------------------------------------ */
+/* ---- TIRX_DUMP --------------------------------------------------------------------------------------------------- */
 
 /* Called between passes without the GIL; prints to Python's stderr. */
 static void

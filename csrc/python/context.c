@@ -1,7 +1,7 @@
 /* Context: one compilation's arena, sources, spans and diagnostics; and how diagnostics become Python exceptions.
  *
- * A context is used under the GIL only. Work that releases it (lowering, emission) happens in a context of its own that no
- * other thread can see yet. SPDX-License-Identifier: Apache-2.0 */
+ * A context is used under the GIL only. Work that releases it (lowering, emission) happens in a context of its own
+ * that no other thread can see yet. SPDX-License-Identifier: Apache-2.0 */
 #include "python/state.h"
 
 /* ---- raising ----------------------------------------------------------------------------------------------------- */
@@ -10,10 +10,10 @@ static PyObject *
 diag_class(tx_py_state *s, tx_diag_class cls)
 {
     static const uint8_t of[] = {
-        [TX_DC_SYNTAX] = TX_PY_DiagnosticError,        [TX_DC_VALUE] = TX_PY_DiagnosticValueError,
-        [TX_DC_TYPE] = TX_PY_DiagnosticTypeError,      [TX_DC_RUNTIME] = TX_PY_DiagnosticRuntimeError,
-        [TX_DC_KEY] = TX_PY_DiagnosticKeyError,        [TX_DC_COMPILE] = TX_PY_CompileError,
-        [TX_DC_INTERNAL] = TX_PY_InternalError,        [TX_DC_MEMORY] = TX_PY_InternalError,
+        [TX_DC_SYNTAX] = TX_PY_DiagnosticError,   [TX_DC_VALUE] = TX_PY_DiagnosticValueError,
+        [TX_DC_TYPE] = TX_PY_DiagnosticTypeError, [TX_DC_RUNTIME] = TX_PY_DiagnosticRuntimeError,
+        [TX_DC_KEY] = TX_PY_DiagnosticKeyError,   [TX_DC_COMPILE] = TX_PY_CompileError,
+        [TX_DC_INTERNAL] = TX_PY_InternalError,   [TX_DC_MEMORY] = TX_PY_InternalError,
         [TX_DC_WARNING] = TX_PY_DiagnosticError,
     };
     return s->error[of[cls]];
@@ -188,7 +188,7 @@ tx_py_type_name(tx_ctx *c, PyObject *x)
     return text ? text : "an object";
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 tx_py_context *
 tx_py_new_context(tx_py_state *s)
@@ -247,7 +247,7 @@ tx_py_keep_wrapper(tx_py_context *ctx, const void *key, PyObject *x)
     return false;
 }
 
-/* ---- files and places ---------------------------------------------------------------------------------------------- */
+/* ---- files and places -------------------------------------------------------------------------------------------- */
 
 static PyObject *
 pyctx_add_file(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -417,7 +417,7 @@ pyctx_span_info(PyObject *self, PyObject *arg)
                          i->inlined_at);
 }
 
-/* ---- diagnostics from Python ------------------------------------------------------------------------------------------ */
+/* ---- diagnostics from Python ------------------------------------------------------------------------------------- */
 
 enum { MAX_ARGS = 8 };
 
@@ -537,7 +537,7 @@ pyctx_take_warnings(PyObject *self, PyObject *Py_UNUSED(unused))
     return list;
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 static PyObject *
 pyctx_get_span(PyObject *self, void *Py_UNUSED(closure))
@@ -572,7 +572,8 @@ static PyMethodDef pyctx_methods[] = {
     {"set_place", TX_PY_FAST(pyctx_set_place), METH_FASTCALL | METH_KEYWORDS, "file and function of later spans"},
     {"at", pyctx_at, METH_O, "make the place of an ast node the current span"},
     {"at_pos", pyctx_at_pos, METH_VARARGS, "make line, col, end_line, end_col the current span"},
-    {"push_inline", TX_PY_FAST(pyctx_push_inline), METH_FASTCALL | METH_KEYWORDS, "later spans are inlined at this one"},
+    {"push_inline", TX_PY_FAST(pyctx_push_inline), METH_FASTCALL | METH_KEYWORDS,
+     "later spans are inlined at this one"},
     {"pop_inline", pyctx_pop_inline, METH_NOARGS, "back to the text around the inlined one"},
     {"fail", TX_PY_FAST(pyctx_fail), METH_VARARGS | METH_KEYWORDS, "raise a diagnostic by its row's name"},
     {"record", TX_PY_FAST(pyctx_record), METH_VARARGS | METH_KEYWORDS, "keep a diagnostic for raise_if_failed()"},
@@ -590,9 +591,12 @@ static PyGetSetDef pyctx_getset[] = {
 };
 
 static PyType_Slot pyctx_slots[] = {
-    {Py_tp_new, pyctx_new},         {Py_tp_dealloc, pyctx_dealloc}, {Py_tp_methods, pyctx_methods},
+    {Py_tp_new, pyctx_new},
+    {Py_tp_dealloc, pyctx_dealloc},
+    {Py_tp_methods, pyctx_methods},
     {Py_tp_getset, pyctx_getset},
-    {Py_tp_doc, "One compilation's arena, sources and diagnostics. Single-threaded; kept alive by all that is made from it."},
+    {Py_tp_doc,
+     "One compilation's arena, sources and diagnostics. Single-threaded; kept alive by all that is made from it."},
     {0, NULL},
 };
 

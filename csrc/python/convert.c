@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* ---- text ------------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 PyObject *
 tx_py_take_sb(tx_sb *s)
@@ -42,7 +42,7 @@ tx_py_intern(tx_py_context *ctx, PyObject *text)
     return s ? s : tx_py_raise(ctx);
 }
 
-/* ---- dtypes ------------------------------------------------------------------------------------------------------------- */
+/* ---- dtypes ------------------------------------------------------------------------------------------------------ */
 
 static bool
 starts_with(PyObject *text, const char *prefix)
@@ -166,7 +166,7 @@ tx_py_dtype_str(tx_py_state *s, tx_dtype t)
     return tx_py_take_sb(&sb);
 }
 
-/* ---- operands ------------------------------------------------------------------------------------------------------------ */
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
 
 /* Text of an integer of any size, for messages. */
 static const char *
@@ -266,7 +266,8 @@ from_object(tx_py_context *ctx, PyObject *x, tx_dtype like, const tx_node **out)
         if (!made)
             return -1;
         /* What it gives is taken as it is, so that an object that gives itself ends here. */
-        r = tx_py_is_value(made) || PyLong_Check(made) || PyFloat_Check(made) ? tx_py_try_node(ctx, made, like, out) : 0;
+        r = tx_py_is_value(made) || PyLong_Check(made) || PyFloat_Check(made) ? tx_py_try_node(ctx, made, like, out)
+                                                                              : 0;
         Py_DECREF(made);
         return r;
     }
@@ -399,7 +400,7 @@ tx_py_as_nodes(tx_py_context *ctx, PyObject *x, const tx_node ***out, uint32_t *
     return true;
 }
 
-/* ---- literals -------------------------------------------------------------------------------------------------------------- */
+/* ---- literals ---------------------------------------------------------------------------------------------------- */
 
 static const tx_node *
 int_literal(tx_py_context *ctx, tx_dtype t, PyObject *value)
@@ -451,7 +452,8 @@ float_literal(tx_py_context *ctx, tx_dtype t, PyObject *value)
         if (!PyErr_ExceptionMatches(PyExc_OverflowError))
             return bad_literal(ctx, t, value);
         PyErr_Clear();
-        return tx_fail(ctx->c, ctx->c->span, TX_E_LITERAL_RANGE_HIGH, number_text(ctx, value), tx_dtype_name(ctx->c, t));
+        return tx_fail(ctx->c, ctx->c->span, TX_E_LITERAL_RANGE_HIGH, number_text(ctx, value),
+                       tx_dtype_name(ctx->c, t));
     }
     return tx_literal_float(ctx->c, t, d);
 }
@@ -504,7 +506,7 @@ tx_py_literal(tx_py_context *ctx, tx_dtype t, PyObject *value)
     return n ? n : tx_py_raise(ctx);
 }
 
-/* ---- annotations ------------------------------------------------------------------------------------------------------------ */
+/* ---- annotations ------------------------------------------------------------------------------------------------- */
 
 const tx_node *
 tx_py_as_attr(tx_py_context *ctx, const char *key, PyObject *x)

@@ -1,6 +1,6 @@
-/* Expr: an IR expression, and the operators that Exprs, one-element Buffers and Regions share. Operators promote and fold
- * by the core's rules; a comparison gives an Expr, so that the truth of one is an error unless it is a constant.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Expr: an IR expression, and the operators that Exprs, one-element Buffers and Regions share. Operators promote and
+ * fold by the core's rules; a comparison gives an Expr, so that the truth of one is an error unless it is a
+ * constant. SPDX-License-Identifier: Apache-2.0 */
 #include "python/state.h"
 
 static void pyexpr_dealloc(PyObject *self);
@@ -46,9 +46,10 @@ pyexpr_dealloc(PyObject *self)
     TX_PY_DROP(type);
 }
 
-/* ---- operators ------------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* The context that an operation of a and b happens in; one of them is a value. When both are and differ, the living one. */
+/* The context that an operation of a and b happens in; one of them is a value. When both are and differ, the living
+ * one. */
 static tx_py_context *
 common_context(PyObject *a, PyObject *b)
 {
@@ -94,10 +95,10 @@ binary(PyObject *a, PyObject *b, unsigned op, int slot)
     return tx_py_new_expr(ctx, tx_binary(ctx->c, op, x, y));
 }
 
-#define PLAIN(name, OP)                                                                                                \
-    PyObject *tx_py_nb_##name(PyObject *a, PyObject *b)                                                                \
-    {                                                                                                                  \
-        return binary(a, b, TX_OP_##OP, Py_nb_##name);                                                                 \
+#define PLAIN(name, OP)                                 \
+    PyObject *tx_py_nb_##name(PyObject *a, PyObject *b) \
+    {                                                   \
+        return binary(a, b, TX_OP_##OP, Py_nb_##name);  \
     }
 PLAIN(add, ADD)
 PLAIN(subtract, SUB)
@@ -285,7 +286,7 @@ tx_py_round(PyObject *a, PyObject *const *args, Py_ssize_t nargs)
     return tx_py_new_expr(ctx, tx_is_float(x->dtype) ? tx_unary(ctx->c, TX_OP_ROUND, x) : x);
 }
 
-/* ---- Python numbers from constants -------------------------------------------------------------------------------------- */
+/* ---- Python numbers from constants ------------------------------------------------------------------------------- */
 
 static const tx_node *
 constant(PyObject *a, tx_py_context **ctx)
@@ -368,7 +369,7 @@ tx_py_identity_hash(PyObject *a)
     return (Py_hash_t)p == -1 ? -2 : (Py_hash_t)p;
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------ */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 #define NODE(self) (((tx_py_expr *)(self))->node)
 #define CTX(self) (((tx_py_expr *)(self))->ctx)

@@ -46,7 +46,7 @@ pyfn_get_ctx(PyObject *self, void *Py_UNUSED(closure))
     return (PyObject *)TX_PY_HOLD(CTX(self));
 }
 
-/* ---- attributes of functions and modules ----------------------------------------------------------------------------------- */
+/* ---- attributes of functions and modules ------------------------------------------------------------------------- */
 
 static PyObject *
 attrs_dict(tx_py_context *ctx, const tx_attr *attrs, uint32_t n)
@@ -184,7 +184,7 @@ pyfn_get_params(PyObject *self, void *Py_UNUSED(closure))
     return list;
 }
 
-/* ---- printing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
 
 /* Options of script() from its keywords; *name keeps the text alive. */
 static bool
@@ -263,8 +263,10 @@ static PyGetSetDef pyfn_getset[] = {
 };
 
 static PyType_Slot pyfn_slots[] = {
-    {Py_tp_dealloc, pyfn_dealloc}, {Py_tp_repr, pyfn_repr},
-    {Py_tp_methods, pyfn_methods}, {Py_tp_getset, pyfn_getset},
+    {Py_tp_dealloc, pyfn_dealloc},
+    {Py_tp_repr, pyfn_repr},
+    {Py_tp_methods, pyfn_methods},
+    {Py_tp_getset, pyfn_getset},
     {Py_tp_doc, "An immutable kernel or host function. == is identity; tirx.structural_equal compares."},
     {0, NULL},
 };
@@ -272,7 +274,7 @@ static PyType_Slot pyfn_slots[] = {
 static PyType_Spec pyfn_spec = {"tirx._core.Function", sizeof(tx_py_function), 0,
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, pyfn_slots};
 
-/* ---- modules ------------------------------------------------------------------------------------------------------------------ */
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
 
 static tx_module *
 import_dict(tx_py_context *ctx, PyObject *items)
@@ -393,7 +395,7 @@ static PyType_Slot pymod_slots[] = {
 
 static PyType_Spec pymod_spec = {"tirx._core.Module", sizeof(tx_py_module), 0, Py_TPFLAGS_DEFAULT, pymod_slots};
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------------------ */
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 static PyObject *
 pyfn_structural_equal(PyObject *module, PyObject *const *args, Py_ssize_t nargs)

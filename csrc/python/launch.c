@@ -1,10 +1,8 @@
 /* The Builder's launch statements: the device marker with its launch configuration, and scope ids.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "python/state.h"
+#include "python/builder.h"
 
 #include <stddef.h>
-
-#define SELF ((tx_py_builder *)self)
 
 /* Fields of a launch that are computed at the call: key, first child, how many of them a list may fill. */
 static const struct {
@@ -99,17 +97,13 @@ fill_launch(tx_py_context *ctx, PyObject *dict, tx_launch *l, const tx_node **ar
     return ok;
 }
 
-PyObject *
-tx_py_device_entry(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+METHOD(device_entry, 0, 2, "launch", "with_form")
 {
-    static const tx_py_sig sig = {"device_entry", 0, 2, {"launch", "with_form", NULL}};
     tx_py_context *ctx = SELF->ctx;
     const tx_node *children[TX_L__COUNT] = {0};
-    PyObject *a[20];
     bool with_form;
 
-    if (!tx_py_parse(&sig, args, nargs, kwnames, a) || !tx_py_builder_open(SELF) ||
-        !tx_py_as_bool(a[1], false, &with_form))
+    if (!tx_py_as_bool(a[1], false, &with_form))
         return NULL;
     tx_launch *l = tx_new(ctx->c, tx_launch, 1);
     if (!l)
@@ -123,7 +117,7 @@ tx_py_device_entry(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
         SELF, tx_make(ctx->c, TX_OP_DEVICE, TX_VOID, (tx_payload){.launch = l}, children, TX_L__COUNT), !with_form);
 }
 
-/* ---- scope ids -------------------------------------------------------------------------------------------------------------- */
+/* ---- scope ids --------------------------------------------------------------------------------------------------- */
 
 static int
 find_binding(PyObject *x)
@@ -138,17 +132,15 @@ find_binding(PyObject *x)
     return -1;
 }
 
-PyObject *
-tx_py_scope_id(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+METHOD(scope_id, 2, 5, "call", "names", "extents", "preferred", "dtype")
 {
-    static const tx_py_sig sig = {"scope_id", 2, 5, {"call", "names", "extents", "preferred", "dtype", NULL}};
     tx_py_context *ctx = SELF->ctx;
     const tx_node **x = NULL, *children[6];
-    PyObject *a[20], *names = NULL, *list = NULL;
+    PyObject *names = NULL, *list = NULL;
     uint32_t n = 0, nx = 0;
     int binding;
 
-    if (!tx_py_parse(&sig, args, nargs, kwnames, a) || !tx_py_builder_open(SELF) || (binding = find_binding(a[0])) < 0)
+    if ((binding = find_binding(a[0])) < 0)
         return NULL;
     tx_scope_id *s = tx_new(ctx->c, tx_scope_id, 1);
     if (!s)

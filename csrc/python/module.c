@@ -12,7 +12,7 @@ tx_py_add_type(PyObject *module, PyType_Spec *spec)
     return (PyTypeObject *)type;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 static bool
 append(PyObject **list, PyObject *row)
@@ -26,7 +26,7 @@ append(PyObject **list, PyObject *row)
 static PyObject *
 pycore_ops(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    static const char *const rules[] = {"NONE",  "ARITH",  "COMPARE", "LOGIC", "SHIFT", "SAME", "FLOAT",
+    static const char *const rules[] = {"NONE",   "ARITH", "COMPARE", "LOGIC", "SHIFT", "SAME", "FLOAT",
                                         "FLOAT2", "BOOL1", "I32",     "U32",   "PTR",   "VOID"};
     PyObject *list = PyList_New(0);
 
@@ -54,7 +54,7 @@ pycore_dtypes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 static PyObject *
 pycore_diags(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    static const char *const classes[] = {"SYNTAX", "VALUE",   "TYPE",     "RUNTIME", "KEY",
+    static const char *const classes[] = {"SYNTAX",  "VALUE",    "TYPE",   "RUNTIME", "KEY",
                                           "COMPILE", "INTERNAL", "MEMORY", "WARNING"};
     PyObject *list = PyList_New(0);
 
@@ -76,7 +76,7 @@ pycore_scopes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
     return list;
 }
 
-/* ---- dtypes --------------------------------------------------------------------------------------------------------------------- */
+/* ---- dtypes ------------------------------------------------------------------------------------------------------ */
 
 static bool
 as_dtype(PyObject *module, PyObject *x, tx_dtype *out)
@@ -133,7 +133,7 @@ pycore_decode(PyObject *module, PyObject *args)
     return PyFloat_FromDouble(tx_decode(t, bits));
 }
 
-/* ---- errors and tests ------------------------------------------------------------------------------------------------------------ */
+/* ---- errors and tests -------------------------------------------------------------------------------------------- */
 
 static const char *const error_names[] = {
 #define X(name) #name,
@@ -194,13 +194,13 @@ static PyMethodDef pycore_methods[] = {
     {0},
 };
 
-/* ---- the module ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the module -------------------------------------------------------------------------------------------------- */
 
 static int
 init_names(tx_py_state *s)
 {
-#define X(name)                                                                                                        \
-    if (!(s->s_##name = PyUnicode_InternFromString(#name)))                                                            \
+#define X(name)                                             \
+    if (!(s->s_##name = PyUnicode_InternFromString(#name))) \
         return -1;
     TX_PY_NAMES(X)
 #undef X
@@ -216,8 +216,8 @@ static int
 pycore_exec(PyObject *module)
 {
     static int (*const init[])(PyObject *) = {
-        tx_py_init_context, tx_py_init_expr,     tx_py_init_calls,   tx_py_init_buffer,
-        tx_py_init_builder, tx_py_init_function, tx_py_init_compile, tx_py_init_arith, tx_py_add_executable,
+        tx_py_init_context,  tx_py_init_expr,    tx_py_init_calls, tx_py_init_buffer,    tx_py_init_builder,
+        tx_py_init_function, tx_py_init_compile, tx_py_init_arith, tx_py_add_executable,
     };
 
     if (init_names(tx_py_state_of(module)) < 0)
@@ -228,9 +228,9 @@ pycore_exec(PyObject *module)
     return 0;
 }
 
-#define EACH_OBJECT(s, F)                                                                                              \
-    F((s)->Context) F((s)->Expr) F((s)->Buffer) F((s)->Region) F((s)->Builder) F((s)->Function) F((s)->Module)         \
-    F((s)->builders)
+#define EACH_OBJECT(s, F) \
+    F((s)->Context)       \
+    F((s)->Expr) F((s)->Buffer) F((s)->Region) F((s)->Builder) F((s)->Function) F((s)->Module) F((s)->builders)
 
 static int
 pycore_traverse(PyObject *module, visitproc visit, void *arg)

@@ -173,7 +173,8 @@ static PyType_Slot pyreg_slots[] = {
 };
 
 static PyType_Spec pyreg_spec = {"tirx._core.Region", sizeof(tx_py_region), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, pyreg_slots};
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                 pyreg_slots};
 
 int
 tx_py_init_region(PyObject *module)

@@ -1,10 +1,10 @@
 /* What the files of python/ share: module state, the structs behind the types, conversion of operands, raising.
  * Owner: python. The only folder that includes Python.h; nothing below it may include this header.
  *
- * Every object made from a context starts with PyObject_HEAD and a strong reference to its Context (tx_py_object), so that
- * the module state is reached through the object and never through a global. Functions that can fail return NULL, -1 or
- * false with a Python exception set; those that call the core turn its diagnostics into one with tx_py_raise().
- * SPDX-License-Identifier: Apache-2.0 */
+ * Every object made from a context starts with PyObject_HEAD and a strong reference to its Context (tx_py_object),
+ * so that the module state is reached through the object and never through a global. Functions that can fail return
+ * NULL, -1 or false with a Python exception set; those that call the core turn its diagnostics into one with
+ * tx_py_raise(). SPDX-License-Identifier: Apache-2.0 */
 #ifndef TX_PYTHON_STATE_H
 #define TX_PYTHON_STATE_H
 
@@ -15,24 +15,29 @@
 #include "ir/ir.h"
 #include "lower/lower.h"
 
-/* ---- module state ---------------------------------------------------------------------------------------------- */
+/* ---- module state ------------------------------------------------------------------------------------------------ */
 
 /* Exception classes, registered by tirx/errors.py under these names. */
 enum tx_py_error {
+// clang-format off
 #define TX_PY_ERRORS(X)                                                                                                \
-    X(DiagnosticError) X(DiagnosticValueError) X(DiagnosticTypeError) X(DiagnosticRuntimeError) X(DiagnosticKeyError)  \
-    X(DispatchError) X(CompileError) X(NvrtcError) X(CUDAError) X(InternalError) X(EmulationError) X(EmulationWarning)
+    X(DiagnosticError) X(DiagnosticValueError) X(DiagnosticTypeError) X(DiagnosticRuntimeError)                        \
+    X(DiagnosticKeyError) X(DispatchError) X(CompileError) X(NvrtcError) X(CUDAError) X(InternalError)                 \
+    X(EmulationError) X(EmulationWarning)
+// clang-format on
 #define X(name) TX_PY_##name,
     TX_PY_ERRORS(X)
 #undef X
-    TX_PY_ERROR__COUNT
+        TX_PY_ERROR__COUNT
 };
 
 /* Names that are looked up again and again, interned once. */
+// clang-format off
 #define TX_PY_NAMES(X)                                                                                                 \
     X(lineno) X(col_offset) X(end_lineno) X(end_col_offset) X(filename) X(offset) X(end_offset) X(text) X(msg)         \
     X(__tirx_expr__) X(__tirx_dtype__) X(__module__) X(__name__) X(__qualname__) X(name) X(default) X(start) X(stop)   \
     X(step) X(write) X(add_note)
+// clang-format on
 
 typedef struct tx_py_state {
     PyTypeObject *Context, *Expr, *Buffer, *Region, *Builder, *Function, *Module;
@@ -51,7 +56,7 @@ tx_py_state_of(PyObject *module)
     return (tx_py_state *)PyModule_GetState(module);
 }
 
-/* ---- objects --------------------------------------------------------------------------------------------------- */
+/* ---- objects ----------------------------------------------------------------------------------------------------- */
 
 typedef struct tx_py_place { /* where the text being parsed comes from */
     uint32_t file;
@@ -61,8 +66,7 @@ typedef struct tx_py_place { /* where the text being parsed comes from */
 } tx_py_place;
 
 typedef struct tx_py_context {
-    PyObject_HEAD
-    tx_py_state *state;
+    PyObject_HEAD tx_py_state *state;
     tx_ctx *c;
     bool frozen;
     tx_py_place place;
@@ -70,47 +74,40 @@ typedef struct tx_py_context {
     tx_map wrappers;           /* tx_buffer or tx_var -> its Python object, borrowed; 0 when it is gone */
 } tx_py_context;
 
-typedef struct tx_py_object { /* common head of what follows */
-    PyObject_HEAD
-    tx_py_context *ctx; /* strong */
+typedef struct tx_py_object {         /* common head of what follows */
+    PyObject_HEAD tx_py_context *ctx; /* strong */
 } tx_py_object;
 typedef struct tx_py_expr {
-    PyObject_HEAD
-    tx_py_context *ctx;
+    PyObject_HEAD tx_py_context *ctx;
     const tx_node *node;
 } tx_py_expr;
 typedef struct tx_py_buffer {
-    PyObject_HEAD
-    tx_py_context *ctx;
+    PyObject_HEAD tx_py_context *ctx;
     tx_buffer *buf;
     PyObject *layout; /* "default", None or a layout object */
 } tx_py_buffer;
 typedef struct tx_py_region {
-    PyObject_HEAD
-    tx_py_context *ctx;
+    PyObject_HEAD tx_py_context *ctx;
     tx_py_buffer *buffer;
     const tx_node **start, **extent; /* of every dimension, in the context's arena */
     uint32_t kept;                   /* bit i: dimension i was not indexed by a single integer */
 } tx_py_region;
 typedef struct tx_py_builder {
-    PyObject_HEAD
-    tx_py_context *ctx;
+    PyObject_HEAD tx_py_context *ctx;
     tx_builder *b;
     struct tx_py_builder *outer; /* the one active before this, strong */
     bool active, finished;
-    TX_VEC(bool) flat;           /* for every open block: opened by a flat form, closed with the block around it */
+    TX_VEC(bool) flat; /* for every open block: opened by a flat form, closed with the block around it */
     TX_VEC(tx_param) params;
     TX_VEC(tx_var *) symbols;
     TX_VEC(tx_attr) attrs;
 } tx_py_builder;
 typedef struct tx_py_function {
-    PyObject_HEAD
-    tx_py_context *ctx;
+    PyObject_HEAD tx_py_context *ctx;
     tx_func *f;
 } tx_py_function;
 typedef struct tx_py_module {
-    PyObject_HEAD
-    tx_py_context *ctx;
+    PyObject_HEAD tx_py_context *ctx;
     tx_module *m;
 } tx_py_module;
 
@@ -126,15 +123,15 @@ tx_py_is_value(PyObject *x)
 }
 
 tx_py_context *tx_py_new_context(tx_py_state *s);
-PyObject *tx_py_new_expr(tx_py_context *ctx, const tx_node *n);  /* n NULL: raises what is recorded */
-PyObject *tx_py_new_buffer(tx_py_context *ctx, tx_buffer *b);    /* one object a buffer, as long as it is alive */
+PyObject *tx_py_new_expr(tx_py_context *ctx, const tx_node *n); /* n NULL: raises what is recorded */
+PyObject *tx_py_new_buffer(tx_py_context *ctx, tx_buffer *b);   /* one object a buffer, as long as it is alive */
 PyObject *tx_py_new_function(tx_py_context *ctx, tx_func *f);
 PyObject *tx_py_new_module(tx_py_context *ctx, tx_module *m);
 /* One object per buffer or variable: the living one (new reference), or NULL without an exception. */
 PyObject *tx_py_find_wrapper(tx_py_context *ctx, const void *key);
 bool tx_py_keep_wrapper(tx_py_context *ctx, const void *key, PyObject *x);
 
-/* ---- raising (context.c) ------------------------------------------------------------------------------------------ */
+/* ---- raising (context.c) ----------------------------------------------------------------------------------------- */
 
 /* Raises what the context's diagnostics say and forgets them (warnings stay). NULL, so that callers can return it. */
 void *tx_py_raise(tx_py_context *ctx);
@@ -145,7 +142,7 @@ void *tx_py_raise_diags(tx_py_state *s, tx_ctx *c);
 /* "str", "numpy.ndarray": the type of an object for messages; interned in the context. */
 const char *tx_py_type_name(tx_ctx *c, PyObject *x);
 
-/* ---- arguments of calls (args.c) ------------------------------------------------------------------------------------ */
+/* ---- arguments of calls (args.c) --------------------------------------------------------------------------------- */
 
 typedef struct tx_py_sig {
     const char *name;
@@ -155,44 +152,44 @@ typedef struct tx_py_sig {
 /* Fills out (one entry a name, NULL where not given; borrowed). false: TypeError raised. */
 bool tx_py_parse(const tx_py_sig *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out);
 #define TX_PY_GIVEN(x) ((x) && (x) != Py_None)
-tx_py_context *tx_py_as_context(tx_py_state *s, PyObject *x);      /* borrowed; TypeError for anything else */
+tx_py_context *tx_py_as_context(tx_py_state *s, PyObject *x); /* borrowed; TypeError for anything else */
 bool tx_py_as_long(PyObject *x, long lo, long hi, const char *what, long *out);
-bool tx_py_as_bool(PyObject *x, bool fallback, bool *out);         /* NULL: fallback */
+bool tx_py_as_bool(PyObject *x, bool fallback, bool *out); /* NULL: fallback */
 
-/* ---- conversion (convert.c) --------------------------------------------------------------------------------------- */
+/* ---- conversion (convert.c) -------------------------------------------------------------------------------------- */
 
-/* The one way from Python operands to nodes. like: dtype of the other operand, or TX_VOID; it decides how integers beyond
- * int64 are taken. Plain numbers are weak. 1: done; 0: not a value (no exception); -1: raised. */
+/* The one way from Python operands to nodes. like: dtype of the other operand, or TX_VOID; it decides how integers
+ * beyond int64 are taken. Plain numbers are weak. 1: done; 0: not a value (no exception); -1: raised. */
 int tx_py_try_node(tx_py_context *ctx, PyObject *x, tx_dtype like, const tx_node **out);
 /* The same, where anything else is an error. */
 const tx_node *tx_py_as_node(tx_py_context *ctx, PyObject *x, tx_dtype like);
-const tx_node *tx_py_as_typed(tx_py_context *ctx, PyObject *x);         /* weak numbers become int32, int64, float32 */
-const tx_node *tx_py_as_index(tx_py_context *ctx, PyObject *x);         /* as_typed; ranges are the core's to check */
-const tx_node *tx_py_as_arg(tx_py_context *ctx, PyObject *x);           /* as_typed, and strings */
-const tx_node *tx_py_as_attr(tx_py_context *ctx, const char *key, PyObject *x); /* numbers, strings, lists, expressions */
+const tx_node *tx_py_as_typed(tx_py_context *ctx, PyObject *x); /* weak numbers become int32, int64, float32 */
+const tx_node *tx_py_as_index(tx_py_context *ctx, PyObject *x); /* as_typed; ranges are the core's to check */
+const tx_node *tx_py_as_arg(tx_py_context *ctx, PyObject *x);   /* as_typed, and strings */
+const tx_node *
+tx_py_as_attr(tx_py_context *ctx, const char *key, PyObject *x); /* numbers, strings, lists, expressions */
 bool tx_py_as_attrs(tx_py_context *ctx, PyObject *dict, const tx_attr **out, uint32_t *n);
 PyObject *tx_py_from_attr(tx_py_context *ctx, const tx_node *n);
-PyObject *tx_py_int_or_expr(tx_py_context *ctx, const tx_node *n);      /* int for a constant, NULL node: 0 */
+PyObject *tx_py_int_or_expr(tx_py_context *ctx, const tx_node *n); /* int for a constant, NULL node: 0 */
 const tx_node *tx_py_literal(tx_py_context *ctx, tx_dtype t, PyObject *value);
-bool tx_py_as_dtype(tx_py_context *ctx, PyObject *x, tx_dtype *out);    /* diagnostics at the current span */
-bool tx_py_dtype_text(tx_py_state *s, PyObject *x, tx_dtype *out, PyObject **text); /* false: unknown; *text what was asked */
+bool tx_py_as_dtype(tx_py_context *ctx, PyObject *x, tx_dtype *out); /* diagnostics at the current span */
+bool tx_py_dtype_text(tx_py_state *s, PyObject *x, tx_dtype *out,
+                      PyObject **text); /* false: unknown; *text what was asked */
 const tx_str *tx_py_intern(tx_py_context *ctx, PyObject *text);
 PyObject *tx_py_dtype_str(tx_py_state *s, tx_dtype t);
-PyObject *tx_py_str(const tx_str *s);                                   /* None for NULL */
-PyObject *tx_py_take_sb(tx_sb *s);                                      /* str of the text; frees it */
+PyObject *tx_py_str(const tx_str *s); /* None for NULL */
+PyObject *tx_py_take_sb(tx_sb *s);    /* str of the text; frees it */
 /* A list or tuple of nodes in the context's arena; a single value is a sequence of one. false: raised. */
 bool tx_py_as_nodes(tx_py_context *ctx, PyObject *x, const tx_node ***out, uint32_t *n);
 
-/* ---- buffers and builders ------------------------------------------------------------------------------------------- */
+/* ---- buffers and builders ---------------------------------------------------------------------------------------- */
 
-const tx_node *tx_py_load_scalar(tx_py_buffer *b);  /* element of a one-element buffer, else the error that helps */
-const tx_node *tx_py_load_region(tx_py_region *r);  /* vector load of a region whose last dimension has constant length */
-tx_py_builder *tx_py_current(tx_py_state *s);       /* borrowed; NULL without an exception: none active */
+const tx_node *tx_py_load_scalar(tx_py_buffer *b); /* element of a one-element buffer, else the error that helps */
+const tx_node *
+tx_py_load_region(tx_py_region *r);           /* vector load of a region whose last dimension has constant length */
+tx_py_builder *tx_py_current(tx_py_state *s); /* borrowed; NULL without an exception: none active */
 bool tx_py_store(tx_py_builder *b, tx_buffer *buf, PyObject *indices, PyObject *value);
-bool tx_py_builder_open(tx_py_builder *b);          /* false: finished, raised */
-PyObject *tx_py_open_block(tx_py_builder *b, const tx_node *head, bool flat); /* None; head NULL: raises */
-PyObject *tx_py_device_entry(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *tx_py_scope_id(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+bool tx_py_builder_open(tx_py_builder *b); /* false: finished, raised */
 /* Index of a subscript: the nodes of all dimensions when it names one element or a vector of them. Negative: raised;
  * 0: a region, in start/extent/kept; 1: elements, in start. step_loads: an explicit slice step makes a ramp. */
 int tx_py_subscript(tx_py_context *ctx, tx_buffer *buf, PyObject *indices, bool store, const tx_node ***start,
@@ -207,7 +204,7 @@ const tx_node *tx_py_vector_index(tx_py_context *ctx, const tx_buffer *b, unsign
 PyObject *tx_py_new_region(tx_py_buffer *b, const tx_node **start, const tx_node **extent, uint32_t kept);
 PyObject *tx_py_tuple_of(tx_py_context *ctx, const tx_node *const *at, uint32_t n); /* ints and Exprs */
 
-/* ---- registration: each file adds its types and functions to the module; -1: raised ---------------------------------- */
+/* ---- registration: each file adds its types and functions to the module; -1: raised ------------------------------ */
 
 PyTypeObject *tx_py_add_type(PyObject *module, PyType_Spec *spec);
 int tx_py_init_context(PyObject *module);
@@ -221,11 +218,13 @@ int tx_py_init_compile(PyObject *module);
 int tx_py_init_arith(PyObject *module);
 int tx_py_add_executable(PyObject *module); /* executable.c: Executable, DeviceMemory, driver and NVRTC functions */
 
-/* ---- what the binary operators share (expr.c; buffers and regions use the same functions) ----------------------------- */
+/* ---- what the binary operators share (expr.c; buffers and regions use the same functions) ------------------------ */
 
+// clang-format off
 #define TX_PY_NUMBER_SLOTS(X)                                                                                          \
     X(add) X(subtract) X(multiply) X(true_divide) X(floor_divide) X(remainder) X(divmod) X(lshift) X(rshift) X(and)    \
     X(or) X(xor)
+// clang-format on
 #define X(name) PyObject *tx_py_nb_##name(PyObject *a, PyObject *b);
 TX_PY_NUMBER_SLOTS(X)
 #undef X
@@ -243,15 +242,18 @@ Py_hash_t tx_py_identity_hash(PyObject *a);
 PyObject *tx_py_round(PyObject *a, PyObject *const *args, Py_ssize_t nargs);
 
 /* The rows of a PyType_Slot table that make a type a number. */
-#define TX_PY_NUMBER_TABLE                                                                                             \
-    {Py_nb_add, tx_py_nb_add}, {Py_nb_subtract, tx_py_nb_subtract}, {Py_nb_multiply, tx_py_nb_multiply},               \
-        {Py_nb_true_divide, tx_py_nb_true_divide}, {Py_nb_floor_divide, tx_py_nb_floor_divide},                        \
-        {Py_nb_remainder, tx_py_nb_remainder}, {Py_nb_divmod, tx_py_nb_divmod}, {Py_nb_lshift, tx_py_nb_lshift},       \
-        {Py_nb_rshift, tx_py_nb_rshift}, {Py_nb_and, tx_py_nb_and}, {Py_nb_or, tx_py_nb_or},                           \
-        {Py_nb_xor, tx_py_nb_xor}, {Py_nb_power, tx_py_nb_power}, {Py_nb_negative, tx_py_nb_negative},                 \
-        {Py_nb_positive, tx_py_nb_positive}, {Py_nb_invert, tx_py_nb_invert}, {Py_nb_absolute, tx_py_nb_absolute},     \
-        {Py_nb_int, tx_py_nb_int}, {Py_nb_float, tx_py_nb_float}, {Py_nb_index, tx_py_nb_index},                       \
-        {Py_nb_bool, tx_py_nb_bool}, {Py_tp_richcompare, tx_py_compare}, {Py_tp_hash, tx_py_identity_hash}
+#define TX_PY_NUMBER_TABLE                                                                                         \
+    {Py_nb_add, tx_py_nb_add}, {Py_nb_subtract, tx_py_nb_subtract}, {Py_nb_multiply, tx_py_nb_multiply},           \
+        {Py_nb_true_divide, tx_py_nb_true_divide}, {Py_nb_floor_divide, tx_py_nb_floor_divide},                    \
+        {Py_nb_remainder, tx_py_nb_remainder}, {Py_nb_divmod, tx_py_nb_divmod}, {Py_nb_lshift, tx_py_nb_lshift},   \
+        {Py_nb_rshift, tx_py_nb_rshift}, {Py_nb_and, tx_py_nb_and}, {Py_nb_or, tx_py_nb_or},                       \
+        {Py_nb_xor, tx_py_nb_xor}, {Py_nb_power, tx_py_nb_power}, {Py_nb_negative, tx_py_nb_negative},             \
+        {Py_nb_positive, tx_py_nb_positive}, {Py_nb_invert, tx_py_nb_invert}, {Py_nb_absolute, tx_py_nb_absolute}, \
+        {Py_nb_int, tx_py_nb_int}, {Py_nb_float, tx_py_nb_float}, {Py_nb_index, tx_py_nb_index},                   \
+        {Py_nb_bool, tx_py_nb_bool}, {Py_tp_richcompare, tx_py_compare},                                           \
+    {                                                                                                              \
+        Py_tp_hash, tx_py_identity_hash                                                                            \
+    }
 
 /* References to our own structs: the limited API's macros take PyObject pointers only. */
 #define TX_PY_HOLD(x) (Py_INCREF((PyObject *)(x)), (x))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-import tirx.errors
 from tirx import _core
 
 TEXT = "one = a + b\ntwo = f(a, 'ä', b)\nthree\n"

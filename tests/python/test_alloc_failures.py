@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every allocation of the core under a small build fails in turn: a MemoryError or success, and all works afterwards."""
+"""Every allocation of the core under a small build fails in turn: MemoryError or success, and all works afterwards."""
 
 from __future__ import annotations
 

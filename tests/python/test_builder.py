@@ -279,7 +279,8 @@ def test_builders_nest_and_belong_to_their_thread(ctx):
          "attribute 'k' takes a number, a string, an expression or a list of them, got object"),
         (lambda b, i, f: b.set_attr("k", [[1]]), TypeError,
          "attribute 'k' takes a number, a string, an expression or a list of them, got a list of lists"),
-        (lambda b, i, f: b.match(i, _core.buffer(b.ctx, "A", (1,))), ValueError, "Can not bind non-input param to buffer."),
+        (lambda b, i, f: b.match(i, _core.buffer(b.ctx, "A", (1,))), ValueError,
+         "Can not bind non-input param to buffer."),
         (lambda b, i, f: b.cell("c", "int33"), ValueError, "unknown dtype 'int33'; did you mean 'int32'?"),
         (lambda b, i, f: b.cell("c", "int32", scope="lokal"), ValueError, "unknown storage scope 'lokal'"),
         (lambda b, i, f: b.store(_core.buffer(b.ctx, "A", (4, 4)), (i,), 1), ValueError,
@@ -314,7 +315,8 @@ def test_a_function_has_at_most_512_parameters(ctx):
     b = _core.Builder(ctx, "k", "g1")
     for i in range(512):
         b.param(f"x{i}", _core.var(ctx, "param", f"x{i}", "int32"))
-    assert first_line(ValueError, lambda: b.param("y", _core.var(ctx, "param", "y", "int32"))) == "more than 512 parameters"
+    y = _core.var(ctx, "param", "y", "int32")
+    assert first_line(ValueError, lambda: b.param("y", y)) == "more than 512 parameters"
 
 
 def test_an_ill_formed_function_is_refused(ctx, builder):
