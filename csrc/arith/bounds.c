@@ -172,8 +172,15 @@ quotient(const tx_node *n, tx_bounds a, tx_bounds b)
 }
 
 static tx_bounds
-floor_remainder(const tx_node *n, tx_bounds a, tx_bounds b)
+floor_remainder(tx_facts *f, const tx_node *n, tx_bounds a, tx_bounds b)
 {
+    int64_t m, r;
+
+    if (b.lo == b.hi && b.lo > 0) { /* x = k*m + r with b | m */
+        tx_divisor_of(f, n->arg[0], &m, &r);
+        if (m % b.lo == 0 && (m != 0 || !is_wide_unsigned(n->dtype)))
+            return (tx_bounds){tx_floor_mod(r, b.lo), tx_floor_mod(r, b.lo)};
+    }
     if (b.lo <= 0 && b.hi >= 0)
         return tx_dtype_range(n->dtype);
     if (b.lo > 0) { /* 0 .. divisor - 1; a dividend below every divisor stays */
@@ -359,7 +366,7 @@ by_op(tx_facts *f, const tx_node *n)
     case TX_OP_FLOORDIV:
     case TX_OP_DIV:
     case TX_OP_CEILDIV: return quotient(n, a, b);
-    case TX_OP_FLOORMOD: return floor_remainder(n, a, b);
+    case TX_OP_FLOORMOD: return floor_remainder(f, n, a, b);
     case TX_OP_MOD: return trunc_remainder(n, a, b);
     case TX_OP_MIN: return (tx_bounds){least(a.lo, b.lo), least(a.hi, b.hi)};
     case TX_OP_MAX: return (tx_bounds){most(a.lo, b.lo), most(a.hi, b.hi)};

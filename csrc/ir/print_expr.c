@@ -26,7 +26,8 @@ static const char *const named_form[TX_OP__COUNT] = {
     [TX_OP_LE] = "T.LE",      [TX_OP_ADD] = "T.Add",       [TX_OP_SUB] = "T.Sub",        [TX_OP_MUL] = "T.Mul",
     [TX_OP_BOR] = "T.BitwiseOr",  [TX_OP_BAND] = "T.BitwiseAnd",   [TX_OP_BXOR] = "T.BitwiseXor",    [TX_OP_SHL] = "T.LShift",
     [TX_OP_SHR] = "T.RShift", [TX_OP_NEG] = "T.Neg",   [TX_OP_BNOT] = "T.BitwiseNot",    [TX_OP_FLOORDIV] = "T.FloorDiv",
-    [TX_OP_FLOORMOD] = "T.FloorMod",
+    [TX_OP_FLOORMOD] = "T.FloorMod", [TX_OP_DIV] = "T.Div", [TX_OP_MOD] = "T.Mod",       [TX_OP_MIN] = "T.Min",
+    [TX_OP_MAX] = "T.Max",
 };
 
 /* ---- strings and dtypes ------------------------------------------------------------------------------------------ */
@@ -340,21 +341,29 @@ put_dtype_text(tx_printer *p, tx_dtype t)
     tx_sb_putc(p->out, '"');
 }
 
-/* T.exp(x): any row with a spelling; the others keep their name and say their dtype. */
+/* T.call_intrin("int32", "NAME", ...): the row as it stands. */
+static void
+print_intrinsic(tx_printer *p, const tx_node *n)
+{
+    tx_sb_puts(p->out, "T.call_intrin(");
+    put_dtype_text(p, n->dtype);
+    tx_sb_f(p->out, ", \"%s\"", tx_ops[n->op].name);
+    put_args(p, n, 0, true);
+    tx_sb_putc(p->out, ')');
+}
+
+/* T.exp(x): any row with a spelling */
 static void
 print_generic(tx_printer *p, const tx_node *n)
 {
     const char *spelling = tx_ops[n->op].spelling;
 
-    if (spelling[0] == 'T' && spelling[1] == '.') {
-        tx_sb_f(p->out, "%s(", spelling);
-        put_args(p, n, 0, false);
-    } else {
-        tx_sb_puts(p->out, "T.call_intrin(");
-        put_dtype_text(p, n->dtype);
-        tx_sb_f(p->out, ", \"%s\"", tx_ops[n->op].name);
-        put_args(p, n, 0, true);
+    if (spelling[0] != 'T' || spelling[1] != '.') {
+        print_intrinsic(p, n);
+        return;
     }
+    tx_sb_f(p->out, "%s(", spelling);
+    put_args(p, n, 0, false);
     tx_sb_putc(p->out, ')');
 }
 
@@ -550,6 +559,18 @@ print_operator(tx_printer *p, const tx_node *n, int mine)
     tx_print_expr(p, n->arg[1], mine + 1);
 }
 
+static void
+print_as_it_stands(tx_printer *p, const tx_node *n)
+{
+    if (named_form[n->op]) {
+        tx_sb_f(p->out, "%s(", named_form[n->op]);
+        put_args(p, n, 0, false);
+        tx_sb_putc(p->out, ')');
+    } else {
+        print_intrinsic(p, n);
+    }
+}
+
 void
 tx_print_expr(tx_printer *p, const tx_node *n, int weakest)
 {
@@ -557,10 +578,8 @@ tx_print_expr(tx_printer *p, const tx_node *n, int weakest)
 
     if (n->op == TX_OP_DIV && tx_is_float(n->dtype))
         mine = TX_PREC_PRODUCT;
-    if (mine && !builds_the_same(p, n)) {
-        tx_sb_f(p->out, "%s(", named_form[n->op] ? named_form[n->op] : "T.Div");
-        put_args(p, n, 0, false);
-        tx_sb_putc(p->out, ')');
+    if (!builds_the_same(p, n)) {
+        print_as_it_stands(p, n);
     } else if (mine) {
         if (mine < weakest)
             tx_sb_putc(p->out, '(');

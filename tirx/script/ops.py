@@ -88,6 +88,55 @@ def _floormod(a: int, b: int) -> int:
     return a % b
 
 
+# The printed form of operators that the constructors would fold: T.Add(1, 2) is that node, not 3.
+_NODES = {
+    "Add": "ADD",
+    "Sub": "SUB",
+    "Mul": "MUL",
+    "Div": "DIV",
+    "Mod": "MOD",
+    "FloorDiv": "FLOORDIV",
+    "FloorMod": "FLOORMOD",
+    "Min": "MIN",
+    "Max": "MAX",
+    "EQ": "EQ",
+    "NE": "NE",
+    "LT": "LT",
+    "LE": "LE",
+    "GT": "GT",
+    "GE": "GE",
+    "And": "AND",
+    "Or": "OR",
+    "Not": "NOT",
+    "Neg": "NEG",
+    "LShift": "SHL",
+    "RShift": "SHR",
+    "BitwiseAnd": "BAND",
+    "BitwiseOr": "BOR",
+    "BitwiseXor": "BXOR",
+    "BitwiseNot": "BNOT",
+}
+_COMPARISONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+
+
+def _node(name: str, row: str) -> Callable[..., Any]:
+    """The constructor of one node: operands are brought to one dtype, and nothing is folded."""
+    count = 1 if row in ("NOT", "NEG", "BNOT") else 2
+
+    def call(*args: Any) -> Any:
+        if len(args) != count:
+            raise TypeError(f"T.{name} takes {count} operand(s), got {len(args)}")
+        ctx = state.context(f"T.{name}")
+        operands = [_core.as_expr(ctx, a) for a in args]
+        dtype = _core.promote(operands[0].dtype, operands[-1].dtype)
+        operands = [_core.cast(ctx, dtype, a) for a in operands]
+        return _core.make(ctx, row, "bool" if row in _COMPARISONS else dtype, tuple(operands))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The node {row}, as it stands."
+    return call
+
+
 def functions_of_two() -> dict[str, Callable[..., Any]]:
     """The function forms of operators, and the node constructors of the print form."""
     found = {
@@ -105,32 +154,12 @@ def functions_of_two() -> dict[str, Callable[..., Any]]:
         "bitwise_and": "BAND",
         "bitwise_or": "BOR",
         "bitwise_xor": "BXOR",
-        "Add": "ADD",
-        "Sub": "SUB",
-        "Mul": "MUL",
-        "Div": "DIV",
-        "Mod": "MOD",
-        "FloorDiv": "FLOORDIV",
-        "FloorMod": "FLOORMOD",
-        "Min": "MIN",
-        "Max": "MAX",
-        "EQ": "EQ",
-        "NE": "NE",
-        "LT": "LT",
-        "LE": "LE",
-        "GT": "GT",
-        "GE": "GE",
-        "And": "AND",
-        "Or": "OR",
-        "LShift": "SHL",
-        "RShift": "SHR",
-        "BitwiseAnd": "BAND",
-        "BitwiseOr": "BOR",
-        "BitwiseXor": "BXOR",
     }.items():
         found[name] = _binary(name, row)
-    for name, row in {"Not": "NOT", "bitwise_not": "BNOT", "BitwiseNot": "BNOT", "logical_not": "NOT"}.items():
+    for name, row in {"bitwise_not": "BNOT", "logical_not": "NOT"}.items():
         found[name] = _row(row, f"T.{name}", 1)
+    for name, row in _NODES.items():
+        found[name] = _node(name, row)
     return found
 
 
@@ -357,6 +386,8 @@ def call_intrin(*args: Any, ty: Any = None, dtype: Any = None) -> Any:
     if given is None and len(args) >= 2 and dtypes.is_dtype(args[0]):
         given, args = args[0], args[1:]
     name = str(args[0]).rpartition(".")[2] if args else ""
+    if name.isupper() and given is not None:  # printed form: the row as it stands
+        return _core.make(state.context("T.call_intrin"), name, given, tuple(args[1:]))
     rows = {row[2].rpartition(".")[2]: row for row in _core.ops() if row[2].startswith("T.")}
     rows.update({row[1].lower(): row for row in _core.ops()})
     row = rows.get(name)
