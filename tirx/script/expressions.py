@@ -18,7 +18,7 @@ import difflib
 import operator
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from tirx import _core
 from tirx.script import symbols
@@ -94,6 +94,9 @@ _PLAIN_TYPES = {int, float, bool, str, FunctionType, ModuleType, type, type(None
 _IMPURE = {op[1] for op in _core.ops() if not op[5] & 8} - {"VAR"}  # what depends on memory or has an effect
 
 
+_MANY_NODES = 4096
+
+
 class MetaVar:
     """T.meta_var(x): an assignment binds x itself and makes no IR variable."""
 
@@ -107,7 +110,16 @@ def is_impure(x: Any) -> bool:
     """Whether evaluating x later could give another value."""
     if isinstance(x, Buffer):
         return True
-    return isinstance(x, Expr) and (x.op in _IMPURE or any(is_impure(a) for a in x.args))
+    if not isinstance(x, Expr):
+        return False
+    todo, seen = [x], 0
+    while todo:
+        e = todo.pop()
+        seen += 1
+        if e.op in _IMPURE or seen > _MANY_NODES:
+            return True
+        todo.extend(e.args)
+    return False
 
 
 def is_number(x: Any) -> bool:
@@ -183,6 +195,8 @@ class Expressions:
             return value.__tirx_expr__(self.ctx)
         if _is_numpy_scalar(value):
             return value.item()
+        if isinstance(value, TypeVar):  # def f[n](...)
+            return self.type_parameter(value)
         return value
 
     def undefined(self, name: str, value: Any) -> None:
@@ -269,7 +283,7 @@ class Expressions:
             self.ctx.fail("BAD_PYTHON_OPERANDS", _SIGNS[node.op.__class__], _describe(left), _describe(right), str(e))
 
     def placed(self, x: Any, node: ast.expr) -> Any:
-        """A plain number as an operand that knows its place. Only used to tell a fault better: the core has refused it."""
+        """A plain number as an operand that knows its place; only to tell better what the core has refused."""
         if x.__class__ not in (int, float):
             return x
         self.at(node)

@@ -336,6 +336,15 @@ class Parser(Functions, Expressions):
             found = self.outside_symbols[id(symbol)] = (symbol, self.make_symbol(symbol.name, symbol.dtype))
         return found[1]
 
+    def type_parameter(self, variable: Any) -> Expr:
+        """def f[n](...), def f[N: T.int64](...): a size."""
+        found = self.outside_symbols.get(id(variable))
+        if found is None:
+            bound = variable.__bound__
+            dtype = "int32" if bound in (None, int) else _core.parse_dtype(bound)
+            found = self.outside_symbols[id(variable)] = (variable, self.make_symbol(variable.__name__, dtype))
+        return found[1]
+
     def add_equations(self, shape: list[Any], strides: list[Any] | None) -> None:
         """Dimensions and strides of a parameter: what the call gets the symbols from."""
         for e in (*shape, *(strides or ())):

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from typing import Any
 
 from tirx import _core
 from tirx.errors import DiagnosticError
 from tirx.module import IRModule
 from tirx.script import source
+from tirx.script.symbols import dynamic
 
 _ROOTS = ("tirx", "tvm", "tvm_tirx", "__future__")
 _count = itertools.count(1)
@@ -39,31 +41,31 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
         raise TypeError(f"from_source takes text, got {type(text).__name__}")
     name = f"<tirx source {next(_count)}>"
     ctx = _core.Context()
-    file = ctx.add_file(name, text)
-    ctx.set_place(file, "")
+    ctx.set_place(ctx.add_file(name, text), "")
+    names = _names()
+    text = _without_type_parameters(text, names)
     try:
         tree = ast.parse(text, name)
-        compile(tree, name, "exec", dont_inherit=True)  # finds what the grammar alone does not: a break outside a loop
+        code = compile(_without_known_imports(ctx, text, tree), name, "exec", dont_inherit=True)
     except SyntaxError as e:
+        if isinstance(e, DiagnosticError):
+            raise
         line = e.lineno or 1
         column = max((e.offset or 1) - 1, 0)
         ctx.at_pos(line, column, line, column + 1)
         ctx.fail("BAD_SOURCE", e.msg)
-    tree.body = [_without_known_imports(ctx, s) for s in tree.body]
-    names = _names()
+    except (RecursionError, MemoryError):
+        ctx.at_pos(1, 0, 1, 0)
+        ctx.fail("PYTHON_RECURSION")
     names.update(extra_vars or {})
     before = set(names)
     source.register(name, text)
     try:
-        code = compile(tree, name, "exec", dont_inherit=True)
-        try:
-            exec(code, names)
-        except DiagnosticError:
-            raise
-        except NameError as e:
-            line = e.__traceback__.tb_next.tb_lineno if e.__traceback__ and e.__traceback__.tb_next else 1
-            ctx.at_pos(line, 0, line, 0)
-            ctx.fail("UNDEFINED_NAME", e.name or str(e), "")
+        exec(code, names)
+    except NameError as e:
+        line = e.__traceback__.tb_next.tb_lineno if e.__traceback__ and e.__traceback__.tb_next else 1
+        ctx.at_pos(line, 0, line, 0)
+        ctx.fail("UNDEFINED_NAME", e.name or str(e), "")
     finally:
         source.forget(name)
     made = {k: v for k, v in names.items() if k not in before and isinstance(v, (_core.Function, IRModule))}
@@ -83,17 +85,43 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
     return IRModule(made)
 
 
-def _without_known_imports(ctx: Any, s: ast.stmt) -> ast.stmt:
-    if isinstance(s, (ast.Import, ast.ImportFrom)):
+def _without_known_imports(ctx: Any, text: str, tree: ast.Module) -> str:
+    """The text with `pass` for the imports of the language's own names; every line keeps its number."""
+    lines = text.split("\n")
+    for s in tree.body:
+        if not isinstance(s, (ast.Import, ast.ImportFrom)):
+            continue
         modules = [s.module or ""] if isinstance(s, ast.ImportFrom) else [a.name for a in s.names]
         for module in modules:
             if module.partition(".")[0] not in _ROOTS:
                 ctx.at(s)
                 ctx.fail("IMPORT_IN_SOURCE", module)
         if isinstance(s, ast.ImportFrom) and s.module == "__future__":
-            return s
-        return ast.copy_location(ast.Pass(), s)
-    return s
+            continue
+        first, last = s.lineno - 1, (s.end_lineno or s.lineno) - 1
+        behind = lines[last].encode()[s.end_col_offset :].decode()
+        before = lines[first].encode()[: s.col_offset].decode()
+        for k in range(first, last + 1):
+            lines[k] = ""
+        lines[first] = before + "pass"
+        lines[last] += behind
+    return "\n".join(lines)
+
+
+_TYPE_PARAMETERS = re.compile(r"^([ \t]*def[ \t]+\w+)\[([^\]\n]*)\]\(", re.M)
+
+
+def _without_type_parameters(text: str, names: dict[str, Any]) -> str:
+    """`def f[n, m: T.int64](...)`, which only Python 3.12 reads: its names become sizes."""
+
+    def change(found: re.Match) -> str:
+        for parameter in found[2].split(","):
+            name, _, dtype = (part.strip() for part in parameter.partition(":"))
+            if name:
+                names[name] = dynamic(name, dtype.removeprefix("T.") if dtype not in ("", "int") else "int32")
+        return f"{found[1]}({' ' * (len(found[2]) + 2)}"
+
+    return _TYPE_PARAMETERS.sub(change, text)
 
 
 def _names() -> dict[str, Any]:
