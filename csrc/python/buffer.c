@@ -531,12 +531,11 @@ checked_extents(tx_py_context *ctx, const tx_str *name, const tx_node *const *sh
         tx_fail(ctx->c, ctx->c->span, TX_E_RANK_LIMIT, name->text, (int)rank, TX_MAX_RANK);
     for (uint32_t i = 0; i < rank && rank <= TX_MAX_RANK; i++) {
         if (!tx_is_int(shape[i]->dtype) || tx_lanes(shape[i]->dtype) != 1) {
-            tx_fail(ctx->c, ctx->c->span, TX_E_EXTENT_NOT_INT, (int)i, name->text,
-                    tx_dtype_name(ctx->c, shape[i]->dtype));
+            tx_fail(ctx->c, ctx->c->span, TX_E_EXTENT_NOT_INT, (int)i, tx_dtype_name(ctx->c, shape[i]->dtype));
             break;
         }
         if (tx_const_i64(shape[i], &v) && v < 0) {
-            tx_fail(ctx->c, ctx->c->span, TX_E_EXTENT_NEGATIVE, (int)i, name->text, (long long)v);
+            tx_fail(ctx->c, ctx->c->span, TX_E_EXTENT_NEGATIVE, (int)i, (long long)v);
             break;
         }
     }

@@ -33,6 +33,13 @@ ELSEWHERE = {
     "STRING_TOO_LONG": "tests/c/test_core.c, limits",
     "SOURCE_TOO_LONG": "tests/c/test_core.c, limits",
     "RANK_LIMIT": "tests/c/test_core.c, limits",
+    "OTHER_CONTEXT": "tests/python/test_operators.py",
+    "EXPR_NUMBER": "tests/python/test_operators.py; script/ has better words for its kernels",
+    "NO_BUILDER": "tests/python/test_builder.py",
+    "BUILDER_DONE": "tests/python/test_builder.py",
+    "BLOCK_MISMATCH": "tests/python/test_builder.py",
+    "PARAM_LIMIT": "tests/python/test_builder.py",
+    "INLINE_DEPTH": "tests/python/test_context.py",
 }
 
 

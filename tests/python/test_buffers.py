@@ -167,8 +167,8 @@ def test_refused_subscripts(buffer, var, fn, error, text):
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda b, v: b("A", (2, -3)), ValueError, "extent 1 of buffer A is negative: -3"),
-        (lambda b, v: b("A", (2.5,)), TypeError, "extent 0 of buffer A must be an integer, got float32"),
+        (lambda b, v: b("A", (2, -3)), ValueError, "extent 1 of the shape is negative: -3"),
+        (lambda b, v: b("A", (2.5,)), TypeError, "extent 0 of the shape must be an integer, got float32"),
         (lambda b, v: b("A", (1,) * 17), ValueError, "buffer A has 17 dimensions, more than 16"),
         (lambda b, v: b("A", (1,), "float33"), ValueError, "unknown dtype 'float33'; did you mean 'float32'?"),
         (lambda b, v: b("A", (1,), 7), ValueError, "unknown dtype '7'"),
