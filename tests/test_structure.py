@@ -22,6 +22,8 @@ CPYTHON_TABLES = re.compile(r"^(module_?def|.*(methods|members|getset|getsets|sl
 WRITABLE: dict[str, str] = {
     "tx_driver_state": "the CUDA driver's functions and its primary contexts, opened on first use",
     "tx_nvrtc": "NVRTC's functions, opened on first use",
+    "PyArray_API": "NumPy's functions, process-wide as NumPy is; read when the first array is seen",
+    "PyArray_RUNTIME_VERSION": "of that table",
 }
 TOOLCHAIN = re.compile(r"^(completed\.\d+|__dso_handle|__TMC_END__|_edata|_end|__bss_start)$")
 

@@ -226,24 +226,40 @@ def plan_text(lowered: Module) -> str: ...
 
 # ---- running ------------------------------------------------------------------------------------------------------
 class Executable:
-    """exe(*args, stream=None, check=True, schedule=None, numerics="fast"). Made by tirx.compile, which subclasses nothing:
-    exe.source, exe.ptx, exe.cubin, exe.mod, exe["main"] are served through `owner`, the Python half."""
+    """exe(*args, stream=None, check=True, schedule=None, numerics="fast", **parameters by name). Made by tirx.compile, which
+    subclasses nothing: exe.source, exe.ptx, exe.cubin, exe.mod are looked up in `owner`, the Python half. exe[name] is another
+    function of the same module."""
     owner: Any
-    def __init__(self, lowered: Module, name: str, target: str, *, cubin: bytes | None = None, kernels: list[str] | None = None,
-                 externs: dict | None = None) -> None: ...
+    param_names: tuple[str, ...]
+    signature: str               # as the messages of a call show it
+    plan: str                    # the launch plan as text
+    functions: tuple[str, ...]   # what exe[name] knows
+    target: str
+    def __init__(self, lowered: Module, name: str | None, target: str, *, cubin: bytes | None = None,
+                 kernels: list[str] | None = None, externs: dict | None = None, owner: Any = None) -> None: ...
+        # name None: "main", or the only function; else a call says that one has to be chosen
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    signature: str
-    plan: str
+    def __getitem__(self, name: str) -> "Executable": ...
+    def _repeat(self, n: int, *args: Any) -> Any: ...  # a call whose launches are repeated n times in C: benchmarks
 
+packed_functions: dict[str, Any]  # name -> function for T.call_packed; tirx.register_func
+def describe_arg(x: Any) -> dict: ...   # what a call makes of an argument, or of a DLPack capsule; ValueError when malformed
+def read_tensor(x: Any) -> tuple[bytearray, tuple[int, ...], str]: ...  # copy of any tensor: bytes, shape, dtype
+def export_dlpack(owner: Any, pointer: int, device_type: int, device_id: int, dtype: str, shape: tuple, readonly: bool,
+                  versioned: bool) -> Any: ...  # capsule over memory that owner keeps alive
 def driver_available() -> tuple[bool, str]: ...
 def device_count() -> int: ...
 def device_arch(device: int) -> int: ...
+def synchronize(device: int) -> None: ...
 def nvrtc_available() -> tuple[bool, str]: ...
-def nvrtc_set_path(path: str) -> None: ...
+def nvrtc_set_path(path: str | None) -> None: ...
 def nvrtc_version() -> tuple[int, int]: ...
-def nvrtc_compile(source: str, options: list[str], want_ptx: bool = False) -> tuple[bytes, str]: ...  # (image, log); NvrtcError has .log
+def nvrtc_options(arch: int, suffix: str, fast_math: bool, lineinfo: bool, injected: bool, int128: bool, want_ptx: bool) -> list[str]: ...
+def nvrtc_compile(source: str, options: list[str], want_ptx: bool = False, lowered: Module | None = None,
+                  line_map: bytes | None = None) -> tuple[bytes, str]: ...
+    # (image, log); NvrtcError has .log, with the kernel's own lines when lowered and its line map are given
 class DeviceMemory:
-    """Memory of a GPU for tirx.runtime.tensor: offers __dlpack__ and __cuda_array_interface__ data."""
+    """Memory of a GPU, for tirx.runtime.tensor."""
     pointer: int
     nbytes: int
     device: int
