@@ -186,7 +186,7 @@ use_buffer(verifier *v, const tx_buffer *b, const tx_node *where)
     }
     if (d && !d->visible)
         fault(v, place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, b->name, v->at, d->at);
-    else if (!d && !b->origin) /* what passes derive from a declared buffer needs no declaration */
+    else if (!d && !(b->flags & TX_BUF_FLAT)) /* flat records of declared buffers need no declaration */
         fault(v, place(v, where), TX_E_BUFFER_UNDECLARED, b->name, v->at, NULL);
 }
 
