@@ -9,6 +9,7 @@ the function.)
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -194,6 +195,14 @@ def _options(**given: Any) -> dict[str, bool]:
     return given
 
 
+def _lower(core: Any, target: str, options: dict[str, bool]) -> Any:
+    """All passes; what they warn of stands at the kernel's lines."""
+    lowered = _core.lower(core, target, options)
+    for text, file, line in lowered.ctx.take_warnings():
+        warnings.warn_explicit(text, UserWarning, file, line)
+    return lowered
+
+
 def _externs(externs: Any) -> dict[str, Callable] | None:
     if externs is None:
         return None
@@ -234,7 +243,7 @@ def compile(
     functions = _externs(externs)
     goal = resolve(target)
     name = str(goal)
-    lowered = _core.lower(core, name, options)
+    lowered = _lower(core, name, options)
     package = Package(lowered, goal, options)
     cubin = package.cubin if goal.kind == "cuda" and package.has_kernels else None
     return Executable(lowered, None, name, cubin=cubin, externs=functions, owner=package)
@@ -255,4 +264,4 @@ def lower(mod: Any, target: str | dict | Target | None = None, **options: bool) 
     core = core_of(mod, "tirx.lower")
     spec = Target.current() if target is None else Target(target)
     goal = Target("cpu") if spec is None else resolve(spec)
-    return IRModule(_core.lower(core, str(goal), _options(**options)))
+    return IRModule(_lower(core, str(goal), _options(**options)))

@@ -3,6 +3,7 @@
  * Also decides the stream of a call. SPDX-License-Identifier: Apache-2.0 */
 #include "python/call.h"
 
+#include <math.h>
 #include <stdio.h>
 
 void
@@ -94,20 +95,19 @@ take_int(PyObject *x, tx_arg *out)
     out->v.i = PyLong_AsLongLongAndOverflow(x, &overflow);
     if (TX_LIKELY(overflow == 0))
         return !(out->v.i == -1 && PyErr_Occurred());
-    if (overflow < 0) {
-        out->neg_overflow = true;
-        out->v.i = INT64_MIN;
+    out->unsigned_int = overflow > 0;
+    if (overflow > 0)
+        out->v.u = PyLong_AsUnsignedLongLong(x);
+    if (overflow > 0 && !PyErr_Occurred())
         return true;
-    }
-    out->unsigned_int = true;
-    out->v.u = PyLong_AsUnsignedLongLong(x);
-    if (PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_OverflowError))
-            return false;
+    PyErr_Clear();
+    out->unsigned_int = false;
+    out->neg_overflow = overflow < 0;
+    out->pos_overflow = overflow > 0;
+    out->v.f = PyLong_AsDouble(x);
+    if (out->v.f == -1.0 && PyErr_Occurred()) {
         PyErr_Clear();
-        out->unsigned_int = false;
-        out->pos_overflow = true;
-        out->v.i = INT64_MAX;
+        out->v.f = overflow < 0 ? -HUGE_VAL : HUGE_VAL;
     }
     return true;
 }

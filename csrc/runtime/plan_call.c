@@ -132,6 +132,7 @@ scalar(call *k, uint32_t i)
     const plan_param *p = &k->p->params[i];
     const tx_arg *a = &k->args[i];
     plan_value *to = &k->reg[p->reg];
+    char what[96];
 
     if (tx_is_bool(p->type)) {
         if (a->kind != TX_ARG_BOOL && a->kind != TX_ARG_INT)
@@ -141,14 +142,16 @@ scalar(call *k, uint32_t i)
     }
     if (tx_is_int(p->type))
         return int_scalar(k, i);
-    if (a->kind == TX_ARG_FLOAT)
+    if (a->kind == TX_ARG_FLOAT || (a->kind == TX_ARG_INT && (a->pos_overflow || a->neg_overflow)))
         to->f = a->v.f;
     else if (a->kind == TX_ARG_INT || a->kind == TX_ARG_BOOL)
         to->f = a->unsigned_int ? (double)a->v.u : (double)a->v.i;
     else
         return kind_fault(k, i, "float");
-    if (a->kind == TX_ARG_INT && (a->pos_overflow || a->neg_overflow))
-        return arg_fault(k, TX_CALL_VALUE_ERROR, i, "Invalid value", "expected a number in the range of a double");
+    if (a->kind == TX_ARG_INT && isinf(to->f)) {
+        snprintf(what, sizeof what, "Invalid %s", p->name);
+        return arg_fault(k, TX_CALL_VALUE_ERROR, i, what, "expected a number in the range of a double");
+    }
     to->f = tx_decode(p->type, tx_encode(p->type, to->f));
     return true;
 }

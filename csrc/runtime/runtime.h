@@ -15,7 +15,7 @@ typedef struct tx_arg {
     uint8_t kind; /* tx_arg_kind */
     uint8_t ndim;
     bool readonly;
-    bool neg_overflow, pos_overflow; /* INT: does not fit int64 / uint64; value saturated */
+    bool neg_overflow, pos_overflow; /* INT: does not fit int64 / uint64; the nearest double is in f, or an infinity */
     bool unsigned_int;               /* INT: value is in u (above INT64_MAX) */
     int32_t device_type, device_id;
     tx_dtype dtype;
