@@ -72,13 +72,13 @@ tx_print_dtype(tx_printer *p, tx_dtype t)
 void
 tx_print_pointer_type(tx_printer *p, tx_dtype elem, unsigned scope)
 {
-    tx_sb_puts(p->out, "T.handle");
-    if (elem == 0 && scope == TX_GLOBAL)
-        return;
     if (tx_kind(elem) == TX_KIND_TENSORMAP && scope == TX_GLOBAL) {
-        tx_sb_puts(p->out, "(\"tensormap\")");
+        tx_sb_puts(p->out, "T.TensorMap()");
         return;
     }
+    tx_sb_puts(p->out, "T.handle");
+    if (tx_kind(elem) == TX_KIND_VOID && scope == TX_GLOBAL)
+        return;
     tx_sb_puts(p->out, "(\"");
     tx_dtype_print(elem ? elem : TX_VOID, p->out);
     tx_sb_putc(p->out, '"');

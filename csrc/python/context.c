@@ -421,20 +421,23 @@ pyctx_span_info(PyObject *self, PyObject *arg)
 
 enum { MAX_ARGS = 8 };
 
-/* How many arguments a row's text takes; -1 when it takes other than strings. */
+/* How many arguments a row's text takes, "%s" or "%1$s"; -1 when it takes other than strings. */
 static int
 count_strings(const char *format)
 {
     int n = 0;
 
     for (const char *p = format; *p; p++) {
-        if (*p != '%')
+        if (*p != '%' || *++p == '%')
             continue;
-        if (*++p == '%')
-            continue;
+        if (*p >= '1' && *p <= '9' && p[1] == '$') {
+            n = *p - '0' > n ? *p - '0' : n;
+            p += 2;
+        } else {
+            n++;
+        }
         if (*p != 's')
             return -1;
-        n++;
     }
     return n;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the front end share: kernels from bodies, their printed bodies, and their values on the emulator."""
+"""What the tests of the front end share: kernels from bodies, their printed bodies, their values on the emulator."""
 
 from __future__ import annotations
 

@@ -123,7 +123,8 @@ class HandleType:
             return HandleType(None, storage_scope)
         if isinstance(elem, str) and elem.lower() == "tensormap":
             return HandleType("tensormap", storage_scope)
-        made = HandleType(_core.parse_dtype(elem), storage_scope)
+        text = _core.parse_dtype(elem)
+        made = HandleType(None if text == "void" else text, storage_scope)
         if storage_scope not in _core.scopes():
             raise ValueError(f"unknown storage scope '{storage_scope}', expected one of {', '.join(_core.scopes())}")
         p = state.parser()
