@@ -49,7 +49,6 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "register_func": ("tirx.runtime", "register_func"),
     "cuda": ("tirx.runtime", "cuda"),
     "cpu": ("tirx.runtime", "cpu"),
-    "load": ("tirx.runtime", "load"),
     "transform": ("tirx.transform", None),
     "toolchain": ("tirx.toolchain", None),
     "builder": ("tirx.builder", None),
