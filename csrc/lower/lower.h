@@ -43,8 +43,10 @@ typedef struct tx_symbol_solution {
     uint32_t ndefs;
     const tx_symbol_def *def;
 } tx_symbol_solution;
-bool
-tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out); /* false: a symbol stays unknown (recorded) */
+/* false: a symbol stays unknown (recorded). */
+bool tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out);
+/* At the end of parsing: every size that the function uses follows from its parameters. */
+bool tx_check_symbols(tx_ctx *c, const tx_func *f);
 
 /* All passes of the pipeline, in order, after importing m into c. TIRX_DUMP=name,... (or all) prints the module after the
  * named passes to stderr through tx_dump_hook. Debug builds verify after each pass.

@@ -7,16 +7,18 @@
 /* Fields of a tensor argument, numbered as the originals do. */
 enum field { F_DATA = 1, F_SHAPE, F_STRIDES, F_NDIM, F_CODE, F_BITS, F_LANES, F_ELEMENT = 17 };
 
+typedef struct argument {
+    tx_var *handle, *shape, *strides;
+} argument;
+
 typedef struct writer {
     tx_ctx *c;
     const tx_func *f;
+    uint32_t i; /* the parameter at hand */
     const tx_param *p;
-    uint32_t i;     /* of p */
-    tx_var *handle; /* the argument */
-    tx_var *shape, *strides;
+    argument *args; /* of every parameter */
     const char *signature;
     tx_symbol_solution symbols;
-    tx_map bound; /* symbols bound so far */
     TX_VEC(const tx_node *) out;
 } writer;
 
@@ -57,75 +59,88 @@ equal(writer *w, const tx_node *a, int64_t b)
     return a ? tx_binary(w->c, TX_OP_EQ, a, tx_int(w->c, a->dtype, b)) : NULL;
 }
 
-/* The extent that defines a symbol, as its message names it: "A.shape[0]". */
-static const char *
-definition(writer *w, const tx_var *v, const tx_symbol_def **out)
+/* The extent that defines a symbol, as its message names it: "A.shape[0]"; NULL: none does. */
+static const tx_str *
+definition(writer *w, const tx_var *v)
 {
     for (uint32_t i = 0; i < w->symbols.ndefs; i++) {
         const tx_symbol_def *d = &w->symbols.def[i];
-        if (d->symbol != v)
-            continue;
-        *out = d;
-        const tx_str *s = tx_intern_f(w->c, "%s.%s[%d]", w->f->params[d->param].buffer->name->text,
-                                      d->stride ? "strides" : "shape", d->dim);
-        return s ? s->text : NULL;
+        if (d->symbol == v)
+            return tx_intern_f(w->c, "to match %s.%s[%d]", w->f->params[d->param].buffer->name->text,
+                               d->stride ? "strides" : "shape", d->dim);
     }
-    *out = NULL;
     return NULL;
 }
 
-/* n = T.Cast("int32", (extent - d) // c) */
-static bool
-bind_symbol(writer *w, const tx_symbol_def *d, const tx_node *extent)
+static const tx_node *
+extent_of(writer *w, uint32_t param, int dim, bool stride)
 {
-    const tx_node *value = extent;
+    const tx_var *v = stride ? w->args[param].strides : w->args[param].shape;
 
-    if (d->d)
-        value = tx_binary(w->c, TX_OP_SUB, value, d->d);
-    if (d->c != 1)
-        value = tx_binary(w->c, TX_OP_FLOORDIV, value, tx_int(w->c, TX_I64, d->c));
-    value = value ? tx_cast(w->c, d->symbol->dtype, value) : NULL;
-    if (!value || !tx_map_put_ptr(&w->bound, d->symbol, d))
-        return false;
-    return emit(w, tx_make(w->c, TX_OP_BIND, TX_VOID, (tx_payload){.var = d->symbol}, &value, 1));
+    return v ? get(w, v->node, dim, F_ELEMENT, TX_I64) : NULL;
+}
+
+/* n = T.Cast("int32", (extent - d) // c), for each symbol */
+static bool
+bind_symbols(writer *w)
+{
+    for (uint32_t i = 0; i < w->symbols.ndefs; i++) {
+        const tx_symbol_def *d = &w->symbols.def[i];
+        const tx_node *value = extent_of(w, d->param, d->dim, d->stride);
+        if (value && d->d)
+            value = tx_binary(w->c, TX_OP_SUB, value, d->d);
+        if (value && d->c != 1)
+            value = tx_binary(w->c, TX_OP_FLOORDIV, value, tx_int(w->c, TX_I64, d->c));
+        value = value ? tx_cast(w->c, d->symbol->dtype, value) : NULL;
+        if (!value || !emit(w, tx_make(w->c, TX_OP_BIND, TX_VOID, (tx_payload){.var = d->symbol}, &value, 1)))
+            return false;
+    }
+    return true;
+}
+
+/* The equation that defines a symbol with factor 1 needs no check. */
+static bool
+only_defines(const writer *w, int dim, bool stride)
+{
+    for (uint32_t i = 0; i < w->symbols.ndefs; i++) {
+        const tx_symbol_def *d = &w->symbols.def[i];
+        if (d->param == w->i && d->dim == dim && d->stride == stride)
+            return d->c == 1;
+    }
+    return false;
 }
 
 static bool
-extent(writer *w, const tx_node *wanted, int dim, bool stride)
+check_extent(writer *w, const tx_node *wanted, int dim, bool stride)
 {
-    const tx_node *came = get(w, (stride ? w->strides : w->shape)->node, dim, F_ELEMENT, TX_I64);
-    const tx_str *what = tx_intern_f(w->c, ".%s[%d]", stride ? "strides" : "shape", dim);
-    const tx_symbol_def *d;
-    const char *from;
+    const tx_node *came = extent_of(w, w->i, dim, stride);
+    const tx_str *what = tx_intern_f(w->c, ".%s[%d]", stride ? "strides" : "shape", dim), *from;
 
     if (!came || !what)
         return false;
-    for (uint32_t i = 0; i < w->symbols.ndefs; i++) {
-        d = &w->symbols.def[i];
-        if (d->param == w->i && d->dim == dim && d->stride == stride && !tx_map_ptr(&w->bound, d->symbol))
-            return bind_symbol(w, d, came);
-    }
-    from = wanted->op == TX_OP_VAR ? definition(w, wanted->u.var, &d) : NULL;
+    if (only_defines(w, dim, stride))
+        return true;
+    from = wanted->op == TX_OP_VAR ? definition(w, wanted->u.var) : NULL;
     return require(w, tx_binary(w->c, TX_OP_EQ, came, tx_i64(w->c, wanted)), "ValueError",
                    from ? "Mismatched" : "Invalid", what->text,
-                   from ? tx_intern_f(w->c, "to match %s", from) : tx_intern_z(w->c, tx_expr_text(w->c, wanted)));
+                   from ? from : tx_intern_z(w->c, tx_expr_text(w->c, wanted)));
 }
 
 static bool
 bind_field(writer *w, tx_var **v, const char *suffix, enum field field)
 {
-    const tx_node *value = get(w, w->handle->node, 0, field, TX_HANDLE);
+    const tx_node *value = get(w, w->args[w->i].handle->node, 0, field, TX_HANDLE);
 
-    *v = tx_new_var(w->c, TX_VAR_LET, tx_intern_f(w->c, "%s_%s", w->handle->name->text, suffix), TX_HANDLE);
+    *v = tx_new_var(w->c, TX_VAR_LET, tx_intern_f(w->c, "%s_%s", w->args[w->i].handle->name->text, suffix), TX_HANDLE);
     return *v && emit(w, tx_bind(w->c, *v, value));
 }
 
-/* Checks of one tensor, its symbols, and its declaration over the argument's data. */
+/* Kind checks of one tensor; its extents and strides at hand. */
 static bool
-tensor(writer *w)
+check_kind(writer *w)
 {
     tx_buffer *b = w->p->buffer;
-    const tx_node *h = w->handle->node, *data = get(w, h, 0, F_DATA, TX_HANDLE), *same;
+    const tx_node *h = w->args[w->i].handle->node, *same;
     int32_t dl = tx_kinds[tx_kind(b->dtype)].dlpack;
     bool ok;
 
@@ -136,13 +151,21 @@ tensor(writer *w)
                  tx_intern_f(w->c, "%d", b->rank));
     ok = ok && (dl == TX_DL_NONE || require(w, same, "TypeError", "Mismatched", ".dtype",
                                             tx_intern_z(w->c, tx_dtype_name(w->c, b->dtype))));
-    ok = ok && (b->rank == 0 || bind_field(w, &w->shape, "shape", F_SHAPE));
-    for (int d = 0; ok && d < b->rank; d++)
-        ok = extent(w, b->shape[d], d, false);
-    ok = ok && (!b->strides || bind_field(w, &w->strides, "strides", F_STRIDES));
-    for (int d = 0; ok && b->strides && d < b->rank; d++)
-        ok = extent(w, b->strides[d], d, true);
-    return ok && emit(w, tx_make(w->c, TX_OP_DECL, TX_VOID, (tx_payload){.buf = b}, &data, 1));
+    ok = ok && (b->rank == 0 || bind_field(w, &w->args[w->i].shape, "shape", F_SHAPE));
+    return ok && (!b->strides || bind_field(w, &w->args[w->i].strides, "strides", F_STRIDES));
+}
+
+/* Extents of one tensor, and its declaration over the argument's data. */
+static bool
+check_extents(writer *w)
+{
+    tx_buffer *b = w->p->buffer;
+    const tx_node *data = get(w, w->args[w->i].handle->node, 0, F_DATA, TX_HANDLE);
+
+    for (int d = 0; d < b->rank; d++)
+        if (!check_extent(w, b->shape[d], d, false) || (b->strides && !check_extent(w, b->strides[d], d, true)))
+            return false;
+    return data && emit(w, tx_make(w->c, TX_OP_DECL, TX_VOID, (tx_payload){.buf = b}, &data, 1));
 }
 
 static const char *
@@ -175,24 +198,26 @@ drop_match(tx_rewriter *r, const tx_node *n)
     return tx_nothing(r->c);
 }
 
+/* Calls `step` for each tensor parameter, with its number, its record and its place set. */
 static bool
-write_params(writer *w, tx_param *params)
+each_tensor(writer *w, bool (*step)(writer *w))
 {
     for (w->i = 0; w->i < w->f->nparams; w->i++) {
         w->p = &w->f->params[w->i];
-        params[w->i] = *w->p;
-        if (!w->p->buffer)
-            continue;
         w->c->span = w->p->span;
-        w->handle =
-            tx_new_var(w->c, TX_VAR_PARAM,
-                       w->p->name != w->p->buffer->name ? w->p->name : tx_intern_f(w->c, "%s_handle", w->p->name->text),
-                       TX_HANDLE);
-        if (!w->handle || !tensor(w))
+        if (w->p->buffer && !step(w))
             return false;
-        params[w->i] = (tx_param){.var = w->handle, .name = w->handle->name, .span = w->p->span};
     }
     return true;
+}
+
+static bool
+make_handle(writer *w)
+{
+    const tx_str *name =
+        w->p->name != w->p->buffer->name ? w->p->name : tx_intern_f(w->c, "%s_handle", w->p->buffer->name->text);
+
+    return (w->args[w->i].handle = tx_new_var(w->c, TX_VAR_PARAM, name, TX_HANDLE)) != NULL;
 }
 
 static tx_func *
@@ -204,8 +229,15 @@ written(writer *w)
     tx_rewriter r = {.c = w->c, .fn = fn};
     const tx_node *body;
 
-    if (!out || !params || !fn || !write_params(w, params))
+    w->args = tx_new(w->c, argument, w->f->nparams ? w->f->nparams : 1);
+    if (!out || !params || !fn || !w->args || !each_tensor(w, make_handle) || !each_tensor(w, check_kind) ||
+        !bind_symbols(w) || !each_tensor(w, check_extents))
         return NULL;
+    for (uint32_t i = 0; i < w->f->nparams; i++) {
+        params[i] = w->f->params[i];
+        if (params[i].buffer)
+            params[i] = (tx_param){.var = w->args[i].handle, .name = w->args[i].handle->name, .span = params[i].span};
+    }
     fn[TX_OP_MATCH] = drop_match;
     body = tx_rewrite(&r, w->f->body);
     tx_rewriter_free(&r);
@@ -234,7 +266,6 @@ tx_packed_api_func(tx_ctx *c, tx_func *f, const tx_target *t)
     if (!w.signature || !tx_solve_symbols(c, f, &w.symbols))
         return NULL;
     out = written(&w);
-    tx_map_free(&w.bound);
     c->span = saved;
     return out;
 }

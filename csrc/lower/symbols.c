@@ -209,6 +209,53 @@ solve(solver *s)
     return true;
 }
 
+/* ---- sizes that nothing binds ----------------------------------------------------------------------------------------- */
+
+typedef struct unbound_finder {
+    tx_visitor v;
+    tx_map bound; /* variables that the function lists or that a statement binds */
+    const tx_node *at;
+    bool binders; /* first walk: collect */
+    bool failed;
+} unbound_finder;
+
+static bool
+find_unbound(tx_visitor *visitor, const tx_node *n)
+{
+    unbound_finder *f = (unbound_finder *)visitor;
+
+    if (f->binders) {
+        if (n->op == TX_OP_BIND || n->op == TX_OP_LET)
+            f->failed |= !tx_map_put_ptr(&f->bound, n->u.var, n);
+        return true;
+    }
+    if (!f->at && n->op == TX_OP_VAR && (n->u.var->kind == TX_VAR_SYMBOL || n->u.var->kind == TX_VAR_FREE) &&
+        tx_is_int(n->dtype) && !tx_map_ptr(&f->bound, n->u.var))
+        f->at = n;
+    return !f->at;
+}
+
+bool
+tx_check_symbols(tx_ctx *c, const tx_func *f)
+{
+    unbound_finder u = {.v = {find_unbound, NULL}, .binders = true};
+    tx_symbol_solution solution;
+
+    if (!tx_solve_symbols(c, f, &solution))
+        return false;
+    for (uint32_t i = 0; i < f->nsymbols; i++)
+        u.failed |= !tx_map_put_ptr(&u.bound, f->symbols[i], f);
+    for (uint32_t i = 0; i < f->nparams; i++)
+        u.failed |= f->params[i].var && !tx_map_put_ptr(&u.bound, f->params[i].var, f);
+    tx_walk(&u.v, f->body);
+    u.binders = false;
+    tx_walk(&u.v, f->body);
+    tx_map_free(&u.bound);
+    if (u.failed)
+        return tx_fail(c, 0, TX_E_NO_MEMORY) != NULL;
+    return !u.at || tx_fail(c, u.at->span, TX_E_SYMBOL_UNBOUND, u.at->u.var->name->text) != NULL;
+}
+
 bool
 tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out)
 {

@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "python/builder.h"
 
+#include "lower/lower.h"
+
 /* ---- the active builder of a thread ------------------------------------------------------------------------------ */
 
 tx_py_builder *
@@ -471,7 +473,7 @@ METHOD(finish, 0, 1, "verify")
     tx_func *f = tx_builder_finish(SELF->b);
     if (!f || ctx->c->nerrors)
         return tx_py_raise(ctx);
-    if (verify && !tx_verify_func(ctx->c, f))
+    if (verify && (!tx_check_symbols(ctx->c, f) || !tx_verify_func(ctx->c, f)))
         return tx_py_raise(ctx);
     SELF->finished = ctx->frozen = true;
     return tx_py_new_function(ctx, f);

@@ -74,9 +74,7 @@ class Parser(Functions, Expressions):
         self.symbol_vars: dict[Any, tuple[Any, int]] = {}  # symbol -> (variable, span): made here or captured
         self.outside_symbols: dict[int, tuple[Any, Any]] = {}  # id of a Symbol -> (it, its variable)
         self.quoted_symbols: dict[str, Any] = {}  # symbols that a quoted shape made
-        self.registered: dict[Any, int] = {}  # symbols of shapes -> span
-        self.known: set[Any] = set()  # variables that the call gives
-        self.equations: list[Any] = []
+        self.registered: set[Any] = set()  # symbols of shapes
         self.scalar_params: dict[str, Any] = {}
         self.handles: list[Any] = []  # handle parameters
 
@@ -98,7 +96,6 @@ class Parser(Functions, Expressions):
             self.signature_of_kernel(node, annotations, options)
             self.block(node.body)
             self.flatten_pending()
-            self.check_symbols()
             self.at(node)
             made = self.builder.finish(options.check)
         except Exception as e:
@@ -179,7 +176,6 @@ class Parser(Functions, Expressions):
                 self.at(arg)
                 variable = _core.var(self.ctx, "param", arg.arg, value.dtype)
                 self.scalar_params[arg.arg] = variable
-                self.known.add(variable)
                 if arg.arg not in options.constants:
                     self.scope.names[arg.arg] = variable
             found[arg.arg] = value
@@ -229,7 +225,6 @@ class Parser(Functions, Expressions):
             variable = self.scalar_params.get(name)
             if variable is None:
                 variable = self.scalar_params[name] = _core.var(self.ctx, "param", name, value.dtype)
-                self.known.add(variable)
             self.scope.names[name] = variable
             self.builder.param(name, variable)
         elif isinstance(value, HandleType):
@@ -350,24 +345,15 @@ class Parser(Functions, Expressions):
         for e in (*shape, *(strides or ())):
             if isinstance(e, Expr):
                 self.register_symbols(e)
-                self.equations.append(e)
 
     def register_symbols(self, e: Expr) -> None:
         if e.op == "VAR":
             if e in self.symbol_vars and e not in self.registered:
-                self.registered[e] = self.ctx.span
+                self.registered.add(e)
                 self.builder.add_symbol(e)
             return
         for a in e.args:
             self.register_symbols(a)
-
-    def check_symbols(self) -> None:
-        if not self.registered:
-            return
-        missing = symbols.unsolved(self.equations, self.known, self.registered)
-        for variable in missing:
-            self.ctx.record("SYMBOL_UNSOLVED", variable.name, span=self.registered[variable])
-        self.ctx.raise_if_failed()
 
     # ---- results without a name ------------------------------------------------------------------------------------
 
