@@ -151,7 +151,7 @@ def test_a_host_variable_is_set_once(refused):
     assert refused(body, 'A: T.Buffer((64,), "int32"), m: T.int32') == (
         "3:5: error: variable 'y' of the host zone is not set exactly once\n"
         "    y: T.int32 = m\n"
-        "    ^\n"
+        "    ^^^^^^^^^^^^^^\n"
         "  help: before T.device_entry() a variable is set once, where it is declared; use x: T.let = ..."
     )
 
