@@ -36,7 +36,10 @@ def after(kernel):
         again = getattr(tirx.transform, last)()(module, **options)
         assert again.script() == module.script(), "the second run changed something"
         parts = re.split(r"(?m)^    def (\w+)\(.*\n", module.script())
-        return {name: textwrap.dedent(text.split("\n\n")[0]).strip() for name, text in zip(parts[1::2], parts[2::2])}
+        return {
+            name: textwrap.dedent(text.split("\n\n")[0]).strip()
+            for name, text in zip(parts[1::2], parts[2::2], strict=True)
+        }
 
     return run
 

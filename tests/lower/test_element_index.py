@@ -37,7 +37,7 @@ def test_constant_shapes(after, shape, index, want):
     ],
 )
 def test_symbolic_rows_are_64_bits_wide_unless_the_index_is_small(after, index, want):
-    body = f'n = T.int32()\nA = T.match_buffer(a, (8, n), "int32")\nT.device_entry()\n'
+    body = 'n = T.int32()\nA = T.match_buffer(a, (8, n), "int32")\nT.device_entry()\n'
     body += f"bx = T.cta_id([8])\ntx = T.thread_id([64])\nA[{index}] = 1"
     got = plain(after("FlattenBuffer", body, "a: T.handle")["main"])
     assert f"A[{want}] = 1" in got
