@@ -1,0 +1,324 @@
+/* Barriers of a CTA, and the threads that never come (intrinsics reference, bar_sync). A barrier is `.aligned`: the lanes of
+ * a warp that are still in the kernel must stand at the same statement; then the warp counts. Threads that have left
+ * count as arrived at a barrier without a count. SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "emu/sched.h"
+
+static const tx_insn *
+at(const tx_vm *vm, const tx_frag *f)
+{
+    return &vm->p->code[f->pc];
+}
+
+static void
+barrier_name(tx_emu_report *r, uint32_t id)
+{
+    if (id < TX_NBARRIERS)
+        snprintf(r->buffer, sizeof r->buffer, "barrier %u", id);
+    else
+        snprintf(r->buffer, sizeof r->buffer, "%s", id == TX_MEET_CLUSTER ? "cluster barrier" : "grid barrier");
+}
+
+/* ---- release ----------------------------------------------------------------------------------------------------- */
+
+static int
+warn_exited(tx_vm *vm, tx_cta *cta, uint32_t id, uint32_t site)
+{
+    tx_emu_report *r;
+    if (!vm->check)
+        return TX_RUN_ON;
+    r = tx_report_begin(vm, "divergence", site);
+    r->warning = true;
+    barrier_name(r, id);
+    for (uint32_t i = 0; i < cta->nwarps && !r->nagents; i++)
+        for (uint32_t k = 0; k < cta->warps[i].nfrags && !r->nagents; k++)
+            if (cta->warps[i].frag[k]->arrived && cta->warps[i].frag[k]->wait_mask == id)
+                tx_report_agent(vm, r, cta->warps[i].frag[k], tx_first_lane(cta->warps[i].frag[k]->m), site, "waits at");
+    tx_report_text(r, "%u threads that have left the kernel count as arrived at %s", cta->exited, r->buffer);
+    return tx_report_end(vm, r);
+}
+
+static void
+let_go(tx_vm *vm, tx_cta *cta, uint32_t id, const tx_barrier *b)
+{
+    uint32_t warps = 0;
+    for (uint32_t i = 0; i < cta->nwarps; i++) {
+        tx_warp *w = &cta->warps[i];
+        const tx_insn *in = NULL;
+        for (uint32_t k = 0; k < w->nfrags; k++) {
+            tx_frag *f = w->frag[k];
+            if (f->state != TX_WAIT_BAR || !f->arrived || f->wait_mask != id)
+                continue;
+            in = at(vm, f);
+            if (b && (in->aux == TX_BAR_AND || in->aux == TX_BAR_OR))
+                tx_reg(f, in->d)->i32 = in->aux == TX_BAR_AND ? b->acc_and != 0 : b->acc_or != 0;
+            f->state = TX_READY;
+            f->arrived = false;
+            f->pc++;
+            warps |= 1u << i;
+        }
+        if (in && w->nfrags > 1)
+            tx_frag_merge(vm, w, &vm->p->live[in->imm]);
+    }
+    vm->changes++;
+    if (vm->hooks && vm->hooks->barrier)
+        vm->hooks->barrier(vm, cta, warps);
+}
+
+static int
+try_release(tx_vm *vm, tx_cta *cta, uint32_t id)
+{
+    tx_barrier *b = &cta->barrier[id], done;
+    if (!b->arrived || b->arrived + (b->counted ? 0 : cta->exited) < b->expected)
+        return TX_RUN_ON;
+    if (!b->counted && cta->exited) {
+        int r = warn_exited(vm, cta, id, b->site);
+        if (r != TX_RUN_ON)
+            return r;
+    }
+    done = *b;
+    memset(b, 0, sizeof *b);
+    let_go(vm, cta, id, &done);
+    return TX_RUN_ON;
+}
+
+void
+tx_barrier_meet(tx_vm *vm, tx_cta *cta, uint32_t which)
+{
+    cta->meet_arrived[which - TX_MEET_CLUSTER] = 0;
+    let_go(vm, cta, which, NULL);
+}
+
+/* ---- arrival ----------------------------------------------------------------------------------------------------- */
+
+static int
+report_counts(tx_vm *vm, tx_frag *f, uint32_t id, uint32_t count)
+{
+    const tx_barrier *b = &f->warp->cta->barrier[id];
+    tx_emu_report *r = tx_report_begin(vm, "barrier", at(vm, f)->site);
+    barrier_name(r, id);
+    tx_report_agent(vm, r, f, tx_first_lane(f->m), at(vm, f)->site, "arrives at");
+    tx_report_thread(vm, r, f->warp->cta, 0, b->site, "first arrival at");
+    tx_report_text(r, "%s is used with %u threads while others wait there for %u", r->buffer, count, b->expected);
+    return tx_report_end(vm, r);
+}
+
+/* The warp stands at the barrier as a whole; its parts are marked. */
+static int
+arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
+{
+    tx_cta *cta = w->cta;
+    uint32_t lanes = 0, all = 1, any = 0;
+    tx_frag *first = NULL;
+
+    for (uint32_t k = 0; k < w->nfrags; k++) {
+        tx_frag *f = w->frag[k];
+        if (f->state != TX_WAIT_BAR || f->arrived || f->wait_mask != id)
+            continue;
+        f->arrived = true;
+        first = f;
+        lanes |= f->m;
+        if (in->aux == TX_BAR_AND || in->aux == TX_BAR_OR) {
+            uint32_t pred = tx_reg(f, at(vm, f)->a)->u32;
+            all = all && !(f->m & ~pred);
+            any = any || (f->m & pred);
+        }
+    }
+    if (!first)
+        return TX_RUN_ON;
+    vm->changes++;
+    if (id >= TX_NBARRIERS) {
+        cta->meet_arrived[id - TX_MEET_CLUSTER] += (uint32_t)__builtin_popcount(lanes);
+        return TX_RUN_ON;
+    }
+    bool counted = in->aux == TX_BAR_GROUP;
+    uint32_t expected = counted ? 4 * TX_LANES : cta->nthreads;
+    tx_barrier *b = &cta->barrier[id];
+    if (!b->arrived) {
+        memset(b, 0, sizeof *b);
+        b->expected = expected, b->counted = counted, b->site = in->site, b->acc_and = 1;
+    } else if (vm->check && (b->expected != expected || b->counted != counted)) {
+        int r = report_counts(vm, first, id, expected);
+        if (r != TX_RUN_ON)
+            return r;
+    }
+    b->arrived += counted ? TX_LANES : (uint32_t)__builtin_popcount(lanes);
+    b->acc_and = b->acc_and && all;
+    b->acc_or = b->acc_or || any;
+    return try_release(vm, cta, id);
+}
+
+/* Parts of one warp that wait at different statements, or one that waits for lanes which have left. */
+static int
+report_divergence(tx_vm *vm, tx_warp *w, const char *what)
+{
+    tx_emu_report *r = NULL;
+    uint32_t last = UINT32_MAX;
+    for (uint32_t k = 0; k < w->nfrags; k++) {
+        tx_frag *f = w->frag[k];
+        uint32_t site = at(vm, f)->site;
+        if (f->state != TX_WAIT_BAR || f->arrived || site == last)
+            continue;
+        if (!r) {
+            r = tx_report_begin(vm, "divergence", site);
+            barrier_name(r, f->wait_mask);
+        }
+        tx_report_agent(vm, r, f, tx_first_lane(f->m), site, "waits at");
+        last = site;
+    }
+    if (!r)
+        return TX_RUN_ON;
+    tx_report_text(r, "%s is not reached by all threads of warp %u: %s", r->buffer, w->index, what);
+    return tx_report_end(vm, r);
+}
+
+/* All live lanes of the warp wait at this statement? Then it arrives. */
+static int
+converge(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
+{
+    uint32_t there = 0, elsewhere = 0;
+    for (uint32_t k = 0; k < w->nfrags; k++) {
+        tx_frag *f = w->frag[k];
+        if (f->state == TX_WAIT_BAR && !f->arrived && at(vm, f) == in && f->wait_mask == id)
+            there |= f->m;
+        else if (f->state == TX_WAIT_BAR && !f->arrived)
+            elsewhere |= f->m;
+    }
+    if (!(w->live & ~there))
+        return arrive(vm, w, in, id);
+    if (w->live & ~(there | elsewhere))
+        return TX_RUN_ON; /* others are on their way */
+    if (vm->check) {
+        int r = report_divergence(vm, w, "its threads stand at different barriers");
+        if (r != TX_RUN_ON)
+            return r;
+    }
+    for (uint32_t k = 0; k < w->nfrags; k++) { /* with checks off each statement counts for the whole warp */
+        tx_frag *f = w->frag[k];
+        if (f->state == TX_WAIT_BAR && !f->arrived) {
+            int r = arrive(vm, w, at(vm, f), f->wait_mask);
+            if (r != TX_RUN_ON)
+                return r;
+            k = (uint32_t)-1;
+        }
+    }
+    return TX_RUN_ON;
+}
+
+int
+tx_vm_barrier(tx_vm *vm, tx_frag *f, const tx_insn *in)
+{
+    uint32_t id = 0;
+    tx_warp *w = f->warp;
+    int r;
+
+    if (in->aux == TX_BAR_GROUP) {
+        int32_t n = tx_reg(f, in->a)->i32;
+        if (n < 0 || n >= TX_NBARRIERS) {
+            tx_emu_report *rep = tx_report_begin(vm, "barrier", in->site);
+            snprintf(rep->buffer, sizeof rep->buffer, "barrier %d", n);
+            tx_report_agent(vm, rep, f, tx_first_lane(f->m), in->site, "arrives at");
+            tx_report_text(rep, "barrier %d: there are barriers 0 to %d", n, TX_NBARRIERS - 1);
+            r = tx_report_end(vm, rep);
+            return r;
+        }
+        id = (uint32_t)n;
+    } else if (in->aux == TX_BAR_CLUSTER)
+        id = TX_MEET_CLUSTER;
+    else if (in->aux == TX_BAR_GRID)
+        id = TX_MEET_GRID;
+    tx_frag_split(vm, f);
+    if (vm->stop)
+        return TX_RUN_STOP;
+    f->state = TX_WAIT_BAR;
+    f->arrived = false;
+    f->wait_mask = id;
+    if (f->m == w->live && w->nfrags == 1)
+        r = arrive(vm, w, in, id);
+    else
+        r = converge(vm, w, in, id);
+    if (r != TX_RUN_ON)
+        return r;
+    return w->nfrags == 1 && f->state == TX_READY ? TX_RUN_ON : TX_RUN_BLOCK;
+}
+
+/* ---- threads that leave, and those that wait for ever -------------------------------------------------------------------- */
+
+int
+tx_barrier_left(tx_vm *vm, tx_warp *w)
+{
+    bool waits = false;
+    for (uint32_t k = 0; k < w->nfrags; k++)
+        waits = waits || (w->frag[k]->state == TX_WAIT_BAR && !w->frag[k]->arrived);
+    if (waits && vm->check) {
+        int r = report_divergence(vm, w, "others of it have left the kernel");
+        if (r != TX_RUN_ON)
+            return r;
+    }
+    for (uint32_t k = 0; k < w->nfrags && waits; k++)
+        if (w->frag[k]->state == TX_WAIT_BAR && !w->frag[k]->arrived) {
+            int r = converge(vm, w, at(vm, w->frag[k]), w->frag[k]->wait_mask);
+            if (r != TX_RUN_ON)
+                return r;
+            break;
+        }
+    for (uint32_t id = 0; id < TX_NBARRIERS; id++) {
+        int r = try_release(vm, w->cta, id);
+        if (r != TX_RUN_ON)
+            return r;
+    }
+    return TX_RUN_ON;
+}
+
+static const char *
+wait_role(const tx_frag *f)
+{
+    return f->state == TX_READY ? "loops at" : "waits at";
+}
+
+int
+tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
+{
+    bool divergent = false;
+    uint32_t barrier = UINT32_MAX, seen[8], nseen = 0;
+    tx_emu_report *r;
+
+    for (uint32_t i = 0; i < cta->nwarps; i++)
+        for (uint32_t k = 0; k < cta->warps[i].nfrags; k++) {
+            tx_frag *f = cta->warps[i].frag[k];
+            if (f->state != TX_WAIT_BAR)
+                continue;
+            if (!f->arrived && !vm->check) { /* a part of a warp at a barrier counts for all of it */
+                int r_ = arrive(vm, f->warp, at(vm, f), f->wait_mask);
+                return r_ != TX_RUN_ON ? r_ : TX_RUN_ON;
+            }
+            if (!f->arrived || (f->wait_mask < TX_NBARRIERS && !cta->barrier[f->wait_mask].counted))
+                divergent = true;
+            if (barrier == UINT32_MAX || !f->arrived)
+                barrier = f->wait_mask;
+        }
+    r = tx_report_begin(vm, divergent ? "divergence" : "deadlock", 0);
+    if (barrier != UINT32_MAX)
+        barrier_name(r, barrier);
+    for (uint32_t i = 0; i < cta->nwarps; i++)
+        for (uint32_t k = 0; k < cta->warps[i].nfrags; k++) {
+            tx_frag *f = cta->warps[i].frag[k];
+            uint32_t site = f->state == TX_READY ? f->site : at(vm, f)->site, s;
+            for (s = 0; s < nseen && seen[s] != site; s++)
+                ;
+            if (s < nseen || nseen == 8 || f->state == TX_GONE)
+                continue;
+            seen[nseen++] = site;
+            uint32_t lanes = f->m ? f->m : f->warp->live ? f->warp->live : 1;
+            tx_report_agent(vm, r, f, tx_first_lane(lanes), site, wait_role(f));
+        }
+    tx_report_text(r, divergent ? "threads wait at %s for others that never come" : "no thread can go on%s%s",
+                   divergent ? r->buffer : r->buffer[0] ? ": some wait at " : "", r->buffer);
+    int end = tx_report_end(vm, r);
+    if (end == TX_RUN_ON) { /* collected: there is nothing to go on with */
+        vm->stop = true;
+        end = TX_RUN_STOP;
+    }
+    return end;
+}
