@@ -224,13 +224,14 @@ name_letter(unsigned char ch)
     return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
 }
 
-/* The hint as an ASCII identifier: "größe" -> "gr_c3_b6_c3_9fe", "a.b" -> "a_b". */
+/* The hint as an ASCII identifier: "größe" -> "gr_c3_b6_c3_9fe", "a.b" -> "a_b". What belongs to the compiler or to the
+ * prelude by its beginning gets another one, as no ending would free it: "tirx_x" -> "vtirx_x". */
 static void
 name_clean(tx_sb *o, const char *hint)
 {
     const unsigned char *p = (const unsigned char *)hint;
 
-    if ((*p >= '0' && *p <= '9') || *p == 0 || (p[0] == '_' && (p[1] == '_' || (p[1] >= 'A' && p[1] <= 'Z'))))
+    if ((*p >= '0' && *p <= '9') || *p == 0 || (p[0] == '_' && (p[1] == '_' || (p[1] >= 'A' && p[1] <= 'Z'))) || strncmp(hint, "tirx_", 5) == 0)
         tx_sb_putc(o, 'v');
     for (; *p; p++) {
         if (name_letter(*p) || (*p >= '0' && *p <= '9'))
