@@ -143,8 +143,8 @@ HELPER(F32_TO_E8M0FNU, NONE, NONE,
        DEVICE "unsigned char tirx_f32_to_e8m0fnu(float x) {\n"
               "  unsigned u = __float_as_uint(x) & 0x7fffffffu, c = u >> 23, rest = u & 0x7fffffu;\n"
               "  if (u > 0x7f800000u) return 255;\n"
-              "  if (c == 0u) return u > 0x600000u;\n"
-              "  c += rest > 0x400000u || (rest == 0x400000u && (c & 1u));\n"
+              "  if (c == 0u) return u >= 0x600000u;\n"
+              "  c += rest >= 0x400000u;\n" /* ties up, as the number between two powers of two does */
               "  return (unsigned char)(c > 254u ? 254u : c);\n"
               "}\n")
 HELPER(FP4_LOAD, NONE, NONE,
