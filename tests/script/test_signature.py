@@ -23,7 +23,7 @@ def head(parameters: str, body: str = BODY, dialect: str = "prim_func", before: 
     return next(line for line in text.split("\n") if line.startswith("def "))[len("def k(") : -len("):")]
 
 
-# ---- parameters and sizes -----------------------------------------------------------------------------------------------
+# ---- parameters and sizes ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_decorator_forms():
         T.prim_func(s_tir=True)(f)
 
 
-# ---- jit ------------------------------------------------------------------------------------------------------------------
+# ---- jit -----------------------------------------------------------------------------------------------------------
 
 
 @T.jit
@@ -217,7 +217,7 @@ def test_an_absent_parameter_used_without_a_guard():
         f.specialize(b=None)
 
 
-# ---- launch configurations --------------------------------------------------------------------------------------------------
+# ---- launch configurations -----------------------------------------------------------------------------------------
 
 LC, KA = T.cuda.LaunchConfig, T.cuda.KernelAttributes
 

@@ -380,6 +380,11 @@ def call_packed(name: str, *args: Any) -> Any:
     return effect("T.call_packed", "CALL_PACKED", "int32", args, call=(name, None), statement=True)
 
 
+def tvm_struct_get(argument: Any, index: int, field: int, dtype: Any) -> Any:
+    """A field of a call's argument, as the host half of a lowered kernel prints it."""
+    return _core.make(state.context("T.tvm_struct_get"), "STRUCT_GET", dtype, (argument, index, field))
+
+
 def call_intrin(*args: Any, ty: Any = None, dtype: Any = None) -> Any:
     """T.call_intrin(dtype, "op", *args): an op of the table by name."""
     given = ty if ty is not None else dtype

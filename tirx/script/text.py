@@ -88,7 +88,7 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
 def _without_known_imports(ctx: Any, text: str, tree: ast.Module) -> str:
     """The text with `pass` for the imports of the language's own names; every line keeps its number."""
     lines = text.split("\n")
-    for s in tree.body:
+    for s in reversed(tree.body):  # a later one on the same line first
         if not isinstance(s, (ast.Import, ast.ImportFrom)):
             continue
         modules = [s.module or ""] if isinstance(s, ast.ImportFrom) else [a.name for a in s.names]

@@ -105,6 +105,7 @@ from tirx.script.ops import (
     nearbyint,
     ptr_byte_offset,
     reinterpret,
+    tvm_struct_get,
 )
 from tirx.script.symbols import dynamic
 
