@@ -415,8 +415,8 @@ expr_fma(em *e, tx_sb *o, const tx_node *n, em_prec prec)
     }
     if (tx_is_float(n->dtype))
         expr_math(e, o, n, prec);
-    else
-        em_unsupported(e, n, "T.fma on integers");
+    else /* exact and wrapped: a product and a sum */
+        em_expr(e, o, tx_binary(e->c, TX_OP_ADD, tx_binary(e->c, TX_OP_MUL, n->arg[0], n->arg[1]), n->arg[2]), prec);
 }
 
 static void

@@ -231,7 +231,8 @@ name_clean(tx_sb *o, const char *hint)
 {
     const unsigned char *p = (const unsigned char *)hint;
 
-    if ((*p >= '0' && *p <= '9') || *p == 0 || (p[0] == '_' && (p[1] == '_' || (p[1] >= 'A' && p[1] <= 'Z'))) || strncmp(hint, "tirx_", 5) == 0)
+    if ((*p >= '0' && *p <= '9') || *p == 0 || (p[0] == '_' && (p[1] == '_' || (p[1] >= 'A' && p[1] <= 'Z'))) ||
+        strncmp(hint, "tirx_", 5) == 0)
         tx_sb_putc(o, 'v');
     for (; *p; p++) {
         if (name_letter(*p) || (*p >= '0' && *p <= '9'))

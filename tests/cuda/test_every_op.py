@@ -36,13 +36,32 @@ COMPARE = ("==", "!=", "<", ">=", ">", "<=")
 def lines_for(t: str) -> list[str]:
     """Statements over x, y, z: T (values read from memory), c: bool, i: int32; o(value) stores into a buffer of dtype T,
     p(value) into one of bool."""
-    both = [f"o(x {op} y)" for op in "+-*"] + ["o(T.min(x, y))", "o(T.max(x, y))", "o(T.Select(c, x, y))", "o(T.if_then_else(c, A[tx + 1], y))"]
-    both += [f"p(x {op} y)" for op in COMPARE] + ["o(-x)", "o(T.abs(x))", "p(T.isnan(x))", "p(T.isinf(x))", "p(T.isfinite(x))"]
+    both = [f"o(x {op} y)" for op in "+-*"] + [
+        "o(T.min(x, y))",
+        "o(T.max(x, y))",
+        "o(T.Select(c, x, y))",
+        "o(T.if_then_else(c, A[tx + 1], y))",
+    ]
+    both += [f"p(x {op} y)" for op in COMPARE] + [
+        "o(-x)",
+        "o(T.abs(x))",
+        "p(T.isnan(x))",
+        "p(T.isinf(x))",
+        "p(T.isfinite(x))",
+    ]
     if t in INTS:
         both += [f"o(x {op} y)" for op in ("//", "%", "&", "|", "^", "<<", ">>")]
-        both += ["o(T.truncdiv(x, y))", "o(T.truncmod(x, y))", "o(T.ceildiv(x, y))", "o(~x)", "o(T.popcount(x))", "o(T.clz(x))"]
+        both += [
+            "o(T.truncdiv(x, y))",
+            "o(T.truncmod(x, y))",
+            "o(T.ceildiv(x, y))",
+            "o(~x)",
+            "o(T.popcount(x))",
+            "o(T.clz(x))",
+        ]
         both += [f"o(x {op} {k})" for op in ("//", "%", "*", "<<", ">>") for k in (1, 3, 4)]
         both += [f"o(T.truncdiv(x, {k}))" for k in (3, 4)] + [f"o(T.truncmod(x, {k}))" for k in (3, 4)]
+        both += ["o(T.fma(x, y, z))"]
         if t in SIGNED:
             both += ["o(x // -3)", "o(x % -3)"]
     else:
@@ -79,7 +98,9 @@ def compile_all(texts: dict[str, str], arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("kinds", [SIGNED, UNSIGNED, WIDE_FLOATS, MINI], ids=["signed", "unsigned", "floats", "minifloats"])
+@pytest.mark.parametrize(
+    "kinds", [SIGNED, UNSIGNED, WIDE_FLOATS, MINI], ids=["signed", "unsigned", "floats", "minifloats"]
+)
 def test_arithmetic(kinds, arch, nvrtc):
     compile_all({t: kernel(t, t, lines_for(t)) for t in kinds}, arch)
 

@@ -117,9 +117,7 @@ def test_writing_rounds_to_nearest_even_and_saturates(name, prelude):
     else:
         x = np.concatenate([x, -x])
     got = np.empty(x.size, np.uint8)
-    getattr(prelude, f"from_f32_{name}")(
-        x.ctypes.data_as(ctypes.c_void_p), got.ctypes.data_as(ctypes.c_void_p), x.size
-    )
+    getattr(prelude, f"from_f32_{name}")(x.ctypes.data_as(ctypes.c_void_p), got.ctypes.data_as(ctypes.c_void_p), x.size)
     finite = decoded(kind)[np.isfinite(decoded(kind))]
     want = np.clip(x, finite.min(), finite.max()).astype(dtype)
     np.testing.assert_array_equal(got & (len(codes(kind)) - 1), want.view(np.uint8) & (len(codes(kind)) - 1))
