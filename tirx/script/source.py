@@ -47,6 +47,8 @@ def of_function(function: Any) -> Source:
     if found is None:
         lines = _lines(code.co_filename, function.__globals__)
         found = _find(code, lines)
+        if code.co_filename in _texts:  # read once, under a name that does not come again
+            return found
         with _lock:
             if len(_trees) >= _MAX_TREES:
                 _trees.clear()
