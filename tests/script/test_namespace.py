@@ -115,7 +115,8 @@ def test_expressions_made_outside_wait_for_a_kernel():
     assert repr(n) == "n" and "n" in repr(half)
     with pytest.raises(TypeError, match="known at run time only"):
         bool(n < 3)
-    text = "@T.function\ndef k(A: T.Tensor((n,), T.int64)):\n    T.device_entry()\n    tx = T.thread_id([32])\n    A[0] = half\n"
+    head = "@T.function\ndef k(A: T.Tensor((n,), T.int64)):\n    T.device_entry()\n    tx = T.thread_id([32])\n"
+    text = head + "    A[0] = half\n"
     f = tirx.from_source(text, {"n": n, "half": half})
     assert "A[0] = T.Cast(" in f.script() or "T.int64(3)" in f.script()
     with pytest.raises(ValueError, match="needs a name that is an identifier"):

@@ -49,7 +49,7 @@ not indented
     + 1
                  # between
                  + 2)
-        x: T.int32
+        x: T.int32  # noqa: F842
         pass
         # the end
     return k
@@ -65,7 +65,6 @@ def one_line():
 
 
 def test_decorators_comments_joins_and_odd_indentation():
-    assert printed(decorated()) == "gr__e: T.int32 = tx\nA[tx] = gr__e + 1 + 2\nx: T.int32" or True
     text = decorated().script()
     assert "A[tx] = " in text and "+ 1 + 2" in text and "99" not in text
     assert printed(one_line()) == "A[tx] = tx + 1"
@@ -79,7 +78,7 @@ def test_functions_on_neighbouring_lines_keep_apart():
         def k(A: T.Buffer((32,), "int32")):
             T.device_entry()
             tx = T.thread_id([32])
-            A[tx] = step
+            A[tx] = step  # noqa: B023
 
         kernels.append(k)
 
@@ -138,9 +137,11 @@ def test_messages_name_the_line_of_the_file(tmp_path):
     e = info.value
     assert (e.filename, e.lineno, e.offset, e.end_offset) == (str(path), 9, 17, 23)
     assert e.text.strip() == "A[tx] = nosuch"
-    assert str(e) == (
-        f"{path}:9:17: error: Undefined variable: nosuch\n        A[tx] = nosuch\n                ^^^^^^\n"
-    ) or str(e).startswith(f"{path}:9:17: error: Undefined variable: nosuch\n")
+    assert str(e).rstrip("\n").split("\n") == [
+        f"{path}:9:17: error: Undefined variable: nosuch",
+        "        A[tx] = nosuch",
+        "                ^^^^^^",
+    ]
 
 
 def test_columns_count_characters_behind_other_alphabets():
@@ -158,7 +159,8 @@ def test_the_walks_own_frames_are_not_shown(run_python):
     assert "A[tx] = nosuch" in shown
 
 
-# ---- from_source ----------------------------------------------------------------------------------------------------------
+    text = textwrap.indent(KERNEL.format("nosuch"), "    ")
+    path.write_text("from tirx.script import tirx as T\n\n\nif True:\n" + text)
 
 
 def test_from_source_takes_imports_of_the_language_only():
@@ -219,7 +221,8 @@ def test_from_source_keeps_no_text():
     assert len(linecache.cache) == before
 
 
-# ---- threads and processes -------------------------------------------------------------------------------------------------
+    text = "@T.jit\ndef k(s: T.int32, *, N: T.constexpr):\n    T.device_entry()\n    tx = T.thread_id([N])\n"
+    f = tirx.from_source(text)
 
 
 def make(n):
