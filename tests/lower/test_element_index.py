@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FlattenBuffer: one element index for each access, 64 bits wide unless it provably fits in 32 (lowering.md 4.3, 4.9)."""
+"""FlattenBuffer: one element index for each access, 64 bits wide unless it provably fits in 32."""
 
 import pytest
 from lower_text import plain
@@ -91,7 +91,8 @@ def test_a_loop_bound_that_reads_memory_is_taken_before_the_loop(after):
     ("body", "message"),
     [
         ('B = T.alloc_buffer((4,), "int32")\nB[0] = 1',
-         "5:9: error: Cannot allocate global memory when targeting CUDA. You must pass all global arrays as input instead\n"
+         "5:9: error: Cannot allocate global memory when targeting CUDA. You must pass all global arrays as input "
+         "instead\n"
          '    B = T.alloc_buffer((4,), "int32")\n'
          "        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"),
         ('B = T.alloc_local((m,), "int32")\nB[0] = 1',

@@ -74,7 +74,8 @@ def test_a_jump_of_an_inner_loop_is_its_own(after):
         ("for v in T.vectorized(4):\n    i: T.let = tx * 4 + v\n    B[i] = A[i] + 1.0",
          "B[tx * 4:tx * 4 + 4] = A[tx * 4:tx * 4 + 4] + T.Broadcast(T.float32(1.0), 4)"),
         ("for v in T.vectorized(8):\n    B[tx * 8 + v] = 1.0",
-         "B[tx * 8:tx * 8 + 4] = T.Broadcast(T.float32(1.0), 4)\nB[tx * 8 + 4:tx * 8 + 4 + 4] = T.Broadcast(T.float32(1.0), 4)"),
+         "B[tx * 8:tx * 8 + 4] = T.Broadcast(T.float32(1.0), 4)\n"
+         "B[tx * 8 + 4:tx * 8 + 4 + 4] = T.Broadcast(T.float32(1.0), 4)"),
         ("for v in T.vectorized(4, 8):\n    B[v] = 1.0", "B[4:8] = T.Broadcast(T.float32(1.0), 4)"),
         ("for v in T.vectorized(6):\n    B[tx * 6 + v] = 1.0",
          "B[tx * 6:tx * 6 + 2] = T.Broadcast(T.float32(1.0), 2)\n"
@@ -159,10 +160,12 @@ def test_simplified_statements(after, body, want):
          "6:14: error: T.unroll copies at most 65536 turns, this loop has 100000\n    for i in T.unroll(100000):\n"
          "             ^^^^^^^^^^^^^^^^\n  help: use T.serial(n, unroll=4)"),
         ("for i in T.vectorized(m):\n    B[i] = 1.0",
-         "6:14: error: Failed to vectorize loop with extent m\n    for i in T.vectorized(m):\n             ^^^^^^^^^^^^^^^\n"
+         "6:14: error: Failed to vectorize loop with extent m\n    for i in T.vectorized(m):\n"
+         "             ^^^^^^^^^^^^^^^\n"
          "  help: T.vectorized needs constant bounds"),
         ("for i in T.vectorized(4):\n    if A[i] > 0.0:\n        break\n    B[i] = 1.0",
-         "6:14: error: break inside a T.vectorized loop\n    for i in T.vectorized(4):\n             ^^^^^^^^^^^^^^^\n  help: use T.serial"),
+         "6:14: error: break inside a T.vectorized loop\n    for i in T.vectorized(4):\n"
+         "             ^^^^^^^^^^^^^^^\n  help: use T.serial"),
     ],
 )  # fmt: skip
 def test_refused(refused, body, message):

@@ -147,8 +147,8 @@ def test_launch_thread_is_an_older_form(after):
         ),
         (
             "b = T.cta_id()\ntx = T.thread_id([64])\nA[b] = tx",
-            "4:9: error: cannot infer extent of deferred ScopeIdDef for binding kernel->cta; declare it explicitly or add "
-            "sibling ScopeIdDefs",
+            "4:9: error: cannot infer extent of deferred ScopeIdDef for binding kernel->cta; declare it explicitly or "
+            "add sibling ScopeIdDefs",
         ),
         (
             "b = T.cta_id([4])\nA[b] = 1",
@@ -158,7 +158,8 @@ def test_launch_thread_is_an_older_form(after):
         ("tx = T.thread_id([2048])\nA[0] = tx", "4:10: error: block must contain at most 1024 threads, got 2048"),
         ("tx, ty = T.thread_id([64, 32])\nA[0] = tx", "4:14: error: block must contain at most 1024 threads, got 2048"),
         ("tx = T.thread_id([0])\nA[0] = tx", "4:10: error: kernel k has non-positive thread count 0"),
-        ("b = T.cta_id([0])\ntx = T.thread_id([32])\nA[0] = tx", "4:9: error: grid dimensions must be positive uint32 values, got 0"),
+        ("b = T.cta_id([0])\ntx = T.thread_id([32])\nA[0] = tx",
+         "4:9: error: grid dimensions must be positive uint32 values, got 0"),
         (
             "b = T.cta_id([3])\nr = T.cta_id_in_cluster([2])\ntx = T.thread_id([32])\nA[b] = r",
             "4:9: error: scope binding kernel->cluster has non-divisible extents: 3 is not divisible by 2",
