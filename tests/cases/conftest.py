@@ -46,7 +46,6 @@ PENDING = {
     "*[[]grid-flag-*": PTX,
     "*[[]warp-op-shuffle_from_lanes_outside_the_branch]": PTX,
     "*[[]warp-op-register_pool_is_never_filled]": PTX,
-    f"{BROKEN}[[]warp-op-elect_in_half_a_warp]": PTX,
 }
 
 
