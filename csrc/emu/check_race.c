@@ -277,15 +277,21 @@ point(const tx_access *a, int64_t off, uint32_t lanes)
     uint32_t g = a->f->warp->cta->mem[a->mem].granule + (uint32_t)(off >> shift);
 
     /* a read of what was written before the last barrier, by a warp that is already noted or the first one */
-    if (a->kind == TX_READ && a->size >> shift == 1 && !s->warps && s->wtime[g] >= s->e.start && s->wtime[g] < s->e.floor) {
+    uint32_t n = a->size >> shift;
+    bool easy = a->kind == TX_READ && n > 0 && !s->warps;
+    for (uint32_t i = 0; easy && i < n; i++)
+        easy = s->wtime[g + i] >= s->e.start && s->wtime[g + i] < s->e.floor;
+    if (easy) {
         uint32_t thread = a->f->warp->index * TX_LANES + tx_first_lane(lanes), who = stamp(a, thread);
-        uint32_t more = lanes & (lanes - 1) ? TX_WHO_LANES : 0, old = s->rwho[g];
-        if (s->rtime[g] < s->e.floor)
-            s->rwho[g] = who | more;
-        else
-            s->rwho[g] = old | more | (old >> TX_WHO_THREAD != thread ? TX_WHO_LANES : 0) |
-                         ((old >> TX_WHO_THREAD) / TX_LANES != thread / TX_LANES ? TX_WHO_WARPS : 0);
-        s->rtime[g] = s->e.now;
+        uint32_t more = lanes & (lanes - 1) ? TX_WHO_LANES : 0;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t old = s->rwho[g + i], diff = (old >> TX_WHO_THREAD) ^ thread;
+            if (s->rtime[g + i] < s->e.floor)
+                s->rwho[g + i] = who | more;
+            else
+                s->rwho[g + i] = old | more | (diff ? TX_WHO_LANES : 0) | (diff >> 5 ? TX_WHO_WARPS : 0);
+            s->rtime[g + i] = s->e.now;
+        }
         return true;
     }
     for (uint32_t left = lanes; left; left &= left - 1)

@@ -571,6 +571,8 @@ tx_emu_disassemble(const tx_emu_program *p, tx_sb *out)
 {
     tx_sb_f(out, "%s: frame %u bytes, shared %lld, local %lld\n", p->name, p->frame_bytes, (long long)p->static_smem,
             (long long)p->local_bytes);
+    for (uint32_t i = 0; i < p->nconsts; i++)
+        tx_sb_f(out, "      const %u = 0x%llx\n", p->consts_at + 8 * i, (unsigned long long)p->consts[i].u64);
     for (uint32_t i = 0; i < p->ncode; i++) {
         const tx_insn *in = &p->code[i];
         tx_sb_f(out, "%4u  %-16s d=%u a=%u b=%u c=%u aux=%u imm=%lld", i, names[in->op], in->d, in->a, in->b, in->c, in->aux,

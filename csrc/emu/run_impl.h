@@ -469,7 +469,7 @@ dispatch:
     LABEL(CHKI_C): if (check && TX_UNLIKELY(m & ~S(a)->u32)) OUT(tx_vm_chki(vm, f, in, m & ~S(a)->u32)); NEXT;
     LABEL(SETI_C): S(a)->u32 |= m; NEXT;
     LABEL(CHKI_S): LABEL(CHKI_V): LABEL(SETI_S): LABEL(SETI_V): if (check) OUT(tx_vm_chki(vm, f, in, 0)); NEXT;
-    LABEL(CLRI): for (int64_t i = 0; i < in->imm; i++) ((tx_slot *)(void *)(R + in->c))[i].u32 &= ~m; NEXT;
+    LABEL(CLRI): for (int64_t i = 0; i < in->imm; i++) ((tx_slot *)(void *)(R + in->a))[i].u32 &= ~m; NEXT;
 
     LABEL(CHKZ_I32_S): if (check && S(a)->u32 == 0) OUT(tx_vm_arith(vm, f, in, m)); NEXT;
     LABEL(CHKZ_I64_S): if (check && S(a)->u64 == 0) OUT(tx_vm_arith(vm, f, in, m)); NEXT;
