@@ -9,32 +9,14 @@
 
 /* ---- lines ----------------------------------------------------------------------------------------------------------------- */
 
-static bool
-emit_add_span(em_lines *l, tx_span span)
-{
-    if (l->n == l->cap) {
-        uint32_t cap = l->cap ? l->cap * 2 : 64;
-        tx_span *at = tx_realloc(l->span, cap * sizeof *at);
-
-        if (!at) {
-            l->text.failed = true;
-            return false;
-        }
-        l->span = at;
-        l->cap = cap;
-    }
-    l->span[l->n++] = span;
-    return true;
-}
-
 /* Text that ends with a newline, all its lines from one place. */
 static void
-emit_text(em_lines *l, const char *text, size_t n, tx_span span)
+emit_text(em *e, em_lines *l, const char *text, size_t n, tx_span span)
 {
     tx_sb_put(&l->text, text, n);
     for (size_t i = 0; i < n; i++)
-        if (text[i] == '\n' && !emit_add_span(l, span))
-            return;
+        if (text[i] == '\n')
+            tx_push(e->c, &l->span, span);
 }
 
 static void
@@ -54,7 +36,7 @@ em_line(em *e, const char *text)
     emit_indent(e);
     tx_sb_puts(&e->out->text, text);
     tx_sb_putc(&e->out->text, '\n');
-    emit_add_span(e->out, e->span);
+    tx_push(e->c, &e->out->span, e->span);
 }
 
 void
@@ -67,15 +49,15 @@ em_linef(em *e, const char *fmt, ...)
     tx_sb_vf(&e->out->text, fmt, ap);
     va_end(ap);
     tx_sb_putc(&e->out->text, '\n');
-    emit_add_span(e->out, e->span);
+    tx_push(e->c, &e->out->span, e->span);
 }
 
 void
-em_lines_append(em_lines *to, const em_lines *from)
+em_lines_append(em *e, em_lines *to, const em_lines *from)
 {
     tx_sb_put(&to->text, from->text.n ? from->text.text : "", from->text.n);
-    for (uint32_t i = 0; i < from->n; i++)
-        emit_add_span(to, from->span[i]);
+    for (uint32_t i = 0; i < from->span.n; i++)
+        tx_push(e->c, &to->span, from->span.at[i]);
     to->text.failed = to->text.failed || from->text.failed;
 }
 
@@ -83,7 +65,6 @@ void
 em_lines_free(em_lines *l)
 {
     tx_sb_free(&l->text);
-    tx_free(l->span);
     memset(l, 0, sizeof *l);
 }
 
@@ -127,7 +108,7 @@ em_make_helper(em *e, const char *name, const char *text)
         return;
     if (!tx_map_put(&e->made_names, (uint64_t)(uintptr_t)key, 1))
         tx_fail(e->c, e->span, TX_E_NO_MEMORY);
-    emit_text(&e->made, text, strlen(text), e->span);
+    emit_text(e, &e->made, text, strlen(text), e->span);
 }
 
 bool
@@ -295,8 +276,8 @@ emit_func(em *e, const tx_func *f)
     if (!(e->facts = tx_facts_new(e->c)))
         return false;
     emit_coord_facts(e, f);
-    if (e->body.n)
-        emit_text(&e->body, "\n", 1, 0);
+    if (e->body.span.n)
+        emit_text(e, &e->body, "\n", 1, 0);
     tx_sb_f(&head, "extern \"C\" %s %s ", kernel ? "__global__" : "__device__", ret);
     if (kernel) {
         emit_bounds(&head, f);
@@ -365,30 +346,43 @@ emit_assemble(em *e, const em_sources *src, em_lines *all)
     em_source_headers(e, src, all);
     for (int h = 0; h < EM_H__COUNT; h++)
         if (e->used[h])
-            emit_text(all, emit_helpers[h].text, strlen(emit_helpers[h].text), 0);
-    em_lines_append(all, &e->made);
+            emit_text(e, all, emit_helpers[h].text, strlen(emit_helpers[h].text), 0);
+    em_lines_append(e, all, &e->made);
     for (uint32_t i = 0; i < src->n; i++) {
         const tx_str *s = src->at[i].text;
 
-        emit_text(all, s->text, s->len, src->at[i].span);
+        emit_text(e, all, s->text, s->len, src->at[i].span);
         if (s->len == 0 || s->text[s->len - 1] != '\n')
-            emit_text(all, "\n", 1, src->at[i].span);
+            emit_text(e, all, "\n", 1, src->at[i].span);
     }
-    if (all->n)
-        emit_text(all, "\n", 1, 0);
-    em_lines_append(all, &e->body);
+    if (all->span.n)
+        emit_text(e, all, "\n", 1, 0);
+    em_lines_append(e, all, &e->body);
 }
 
 void
-em_text(em_lines *l, const char *text, tx_span span)
+em_text(em *e, em_lines *l, const char *text, tx_span span)
 {
-    emit_text(l, text, strlen(text), span);
+    emit_text(e, l, text, strlen(text), span);
+}
+
+/* The map outlives the context: it takes the memory of a string builder with it. */
+static bool
+emit_map(const em_lines *all, tx_line_map *map)
+{
+    tx_sb s = {0};
+
+    tx_sb_put(&s, (const char *)all->span.at, all->span.n * sizeof *all->span.at);
+    *map = (tx_line_map){all->span.n, all->span.n, (tx_span *)(void *)s.text};
+    return !s.failed;
 }
 
 void
 tx_line_map_free(tx_line_map *m)
 {
-    tx_free(m->span);
+    tx_sb s = {.text = (char *)m->span};
+
+    tx_sb_free(&s);
     memset(m, 0, sizeof *m);
 }
 
@@ -411,10 +405,7 @@ tx_cuda_emit(tx_ctx *c, const tx_module *lowered, const tx_target *t, tx_sb *out
     if (c->nerrors == errors) {
         tx_sb_put(out, all.text.n ? all.text.text : "", all.text.n);
         ok = !out->failed;
-        if (map) {
-            *map = (tx_line_map){all.n, all.cap, all.span};
-            all.span = NULL;
-        }
+        ok = ok && (!map || emit_map(&all, map));
     }
     em_lines_free(&all);
     em_lines_free(&e.body);

@@ -28,8 +28,7 @@ typedef enum em_prec {
 /* Finished lines with the span that each came from. */
 typedef struct em_lines {
     tx_sb text;
-    tx_span *span;
-    uint32_t n, cap;
+    TX_VEC(tx_span) span;
 } em_lines;
 
 /* What a variable is in the text. */
@@ -82,7 +81,7 @@ typedef struct em {
 /* emit.c */
 void em_line(em *e, const char *text); /* one line at the current indent */
 void em_linef(em *e, const char *fmt, ...) TX_PRINTF(2, 3);
-void em_lines_append(em_lines *to, const em_lines *from);
+void em_lines_append(em *e, em_lines *to, const em_lines *from);
 void em_lines_free(em_lines *l);
 void em_use(em *e, em_helper h); /* the prelude will hold it */
 /* A helper made for this module: printed once before the functions. text ends with a newline. */

@@ -499,7 +499,7 @@ expr_logic(em *e, tx_sb *o, const tx_node *n, em_prec prec)
     em_expr(e, &b, n->arg[1], own + 1);
     e->indent--;
     e->out = out;
-    if (ahead.n == 0) {
+    if (ahead.span.n == 0) {
         p = em_paren(o, own, prec);
         tx_sb_put(o, a.text ? a.text : "", a.n);
         tx_sb_puts(o, is_and ? " && " : " || ");
@@ -510,7 +510,7 @@ expr_logic(em *e, tx_sb *o, const tx_node *n, em_prec prec)
 
         em_linef(e, "bool %s = %s;", name, a.text ? a.text : "");
         em_linef(e, is_and ? "if (%s) {" : "if (!%s) {", name);
-        em_lines_append(e->out, &ahead);
+        em_lines_append(e, e->out, &ahead);
         e->indent++;
         em_linef(e, "%s = %s;", name, b.text ? b.text : "");
         e->indent--;

@@ -192,7 +192,6 @@ em_source_headers(em *e, const em_sources *src, em_lines *out)
 {
     source_facts f = {0};
 
-    (void)e;
     for (uint32_t i = 0; i < src->n; i++)
         source_scan(src->at[i].text, &f, NULL);
     for (int i = 0; i < SOURCE_NWORDS; i++) {
@@ -201,9 +200,9 @@ em_source_headers(em *e, const em_sources *src, em_lines *out)
         for (int k = 0; k < i; k++)
             again = again || (f.header[k] && strcmp(source_words[k].header, source_words[i].header) == 0);
         if (f.header[i] && !again) {
-            em_text(out, "#include <", 0);
-            em_text(out, source_words[i].header, 0);
-            em_text(out, ">\n", 0);
+            em_text(e, out, "#include <", 0);
+            em_text(e, out, source_words[i].header, 0);
+            em_text(e, out, ">\n", 0);
         }
     }
 }

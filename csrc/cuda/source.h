@@ -14,6 +14,6 @@ typedef TX_VEC(em_source) em_sources;
 /* The sources of all device functions, each once, in order of first use; reserves the names that they define. */
 bool em_sources_collect(em *e, em_sources *out);
 void em_source_headers(em *e, const em_sources *src, em_lines *out); /* #include lines that the sources need */
-void em_text(em_lines *l, const char *text, tx_span span);           /* lines, each ending with a newline */
+void em_text(em *e, em_lines *l, const char *text, tx_span span);    /* lines, each ending with a newline */
 
 #endif

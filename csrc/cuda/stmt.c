@@ -247,7 +247,7 @@ stmt_else_if(em *e, const tx_node *n, tx_sb *s)
     e->held.n = 0;
     stmt_condition(e, s, n->arg[0], EM_ANY);
     e->out = out;
-    ok = ahead.n == 0;
+    ok = ahead.span.n == 0;
     em_lines_free(&ahead);
     if (!ok)
         em_scope_pop(e, scope);

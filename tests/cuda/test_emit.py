@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+from pathlib import Path
 
 import pytest
 
@@ -272,3 +274,25 @@ def test_nvrtc_errors_point_at_the_python_line(nvrtc):
         _ = tirx.compile(tirx.from_source(text), target="cuda:sm_90a").cubin
     assert re.search(r':7:\d+: error: identifier "no_such_function" is undefined', str(caught.value))
     assert "tirx_kernels.cu(" not in str(caught.value)
+
+
+def reserved_words() -> list[str]:
+    text = (Path(__file__).resolve().parents[2] / "csrc/cuda/names.c").read_text()
+    return re.findall(r'"(\w+)"', text[text.index("name_reserved[]") : text.index("};")])
+
+
+def test_reserved_words_are_in_order():
+    words = reserved_words()
+    assert words == sorted(set(words))
+
+
+def test_variables_may_have_any_name(nvrtc):
+    """One cell for each reserved word that Python allows, all in the reach of calls of the functions that they name."""
+    words = [w for w in reserved_words() if not keyword.iskeyword(w)]
+    body = "\n".join(f"{w}: T.float32 = A[tx + {i}]" for i, w in enumerate(words))
+    calls = " + ".join(f"T.{f}(A[tx])" for f in ("exp", "sin", "floor", "sqrt", "abs", "tanh"))
+    body += f"\nA[tx] = {' + '.join(words)} + {calls} + T.max(A[tx], T.fma(A[tx], 2.0, 1.0))"
+    text = kernel("k", buf("A", "float32", len(words) + 32), body)
+    exe = tirx.compile(tirx.from_source(text), target="cuda:sm_90a")
+    assert "float printf_1 = " in exe.source
+    assert exe.cubin[:4] == b"\x7fELF"

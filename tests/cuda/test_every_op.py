@@ -26,22 +26,18 @@ MINI = (
 )
 FLOATS = WIDE_FLOATS + MINI
 MATH1 = (
-    "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid"
-    " floor ceil round trunc"
+    "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf"
+    " sigmoid floor ceil round trunc"
 ).split()
 MATH2 = "atan2 pow fmod hypot copysign nextafter".split()
 COMPARE = ("==", "!=", "<", ">=", ">", "<=")
 
 
 def lines_for(t: str) -> list[str]:
-    """Statements over x, y, z: T (values read from memory), c: bool, i: int32; o(value) stores into a buffer of dtype T,
-    p(value) into one of bool."""
-    both = [f"o(x {op} y)" for op in "+-*"] + [
-        "o(T.min(x, y))",
-        "o(T.max(x, y))",
-        "o(T.Select(c, x, y))",
-        "o(T.if_then_else(c, A[tx + 1], y))",
-    ]
+    """Statements over x, y, z of dtype t (read from memory), c: bool, i: int32; o(value) stores into a buffer of
+    dtype t, p(value) into one of bool."""
+    both = [f"o(x {op} y)" for op in "+-*"] + ["o(T.min(x, y))", "o(T.max(x, y))", "o(T.Select(c, x, y))"]
+    both += ["o(T.if_then_else(c, A[tx + 1], y))"]
     both += [f"p(x {op} y)" for op in COMPARE] + [
         "o(-x)",
         "o(T.abs(x))",

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The prelude's conversions of 8-, 6- and 4-bit floats, compiled for the host from the text that a kernel gets, against
-ml_dtypes: every code is read, and around every code and every midpoint between two a value is written. Reserved words are
-in order."""
+"""The prelude's conversions of 8-, 6- and 4-bit floats, compiled for the host from the text that a kernel gets,
+against ml_dtypes: every code is read, and around every code and every midpoint between two a value is written."""
 
 from __future__ import annotations
 
