@@ -15,6 +15,7 @@ tx_func *tx_func_with_body(tx_ctx *c, tx_func *f, const tx_node *body);
 
 tx_func *tx_resolve_func(tx_ctx *c, tx_func *f, const tx_target *t);     /* resolve.c: LowerTIRx */
 tx_func *tx_host_func(tx_ctx *c, tx_func *f);                            /* host.c: host zone of LowerTIRx */
+tx_func *tx_constant_cells(tx_ctx *c, tx_func *f);                       /* cells.c: cells that never change, last part */
 tx_func *tx_address_func(tx_ctx *c, tx_func *f, const tx_target *t);     /* address.c: FlattenBuffer */
 tx_func *tx_vectorize_func(tx_ctx *c, tx_func *f);                       /* vectorize.c, first part of UnrollLoop */
 tx_func *tx_unroll_func(tx_ctx *c, tx_func *f);                          /* unroll.c, second part */

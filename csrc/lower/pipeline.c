@@ -12,7 +12,8 @@ resolve(tx_ctx *c, tx_func *f, const tx_target *t)
     if (f->flags & (TX_FUNC_KERNEL | TX_FUNC_DEVICE))
         return f;
     f = tx_host_func(c, f);
-    return f ? tx_resolve_func(c, f, t) : NULL;
+    f = f ? tx_resolve_func(c, f, t) : NULL;
+    return f && tx_has_device(f->body) ? tx_constant_cells(c, f) : f;
 }
 
 static tx_func *
