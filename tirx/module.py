@@ -84,13 +84,18 @@ class IRModule:
 
     def show(self, style: str | None = None, **options: Any) -> None:
         """Print the text, coloured when it goes to a terminal and pygments is installed."""
-        print(coloured(self.script(**options), style))
+        show(self, style, **options)
 
     def __str__(self) -> str:
         return self.script()
 
     def __repr__(self) -> str:
         return f"<tirx.IRModule of {', '.join(self.names) or 'nothing'}>"
+
+
+def show(x: Any, style: str | None = None, **options: Any) -> None:
+    """Print the text of a function or a module."""
+    print(coloured(x.script(**options), style))
 
 
 def coloured(text: str, style: str | None = None) -> str:

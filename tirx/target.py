@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets: what a kernel is compiled for.
 
-    "cuda"                   the architecture of device 0, with its "a" suffix
-    "cuda:sm_90a"            that architecture, without any device
-    {"kind": "cuda", "arch": "sm_90a"}
-    "cpu"                    the emulator ("llvm" and "c" mean the same)
-    None                     the target of the enclosing `with target:`, else a GPU if there is one, else the emulator
+"cuda"                   the architecture of device 0, with its "a" suffix
+"cuda:sm_90a"            that architecture, without any device
+{"kind": "cuda", "arch": "sm_90a"}
+"cpu"                    the emulator ("llvm" and "c" mean the same)
+None                     the target of the enclosing `with target:`, else a GPU if there is one, else the emulator
 """
 
 from __future__ import annotations

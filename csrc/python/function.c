@@ -242,8 +242,25 @@ pyfn_structural_hash(PyObject *self, PyObject *Py_UNUSED(unused))
     return PyLong_FromUnsignedLongLong(tx_hash_func(FUNC(self)));
 }
 
+/* show(style=None, **options of script): printing is Python's, with colours if there is a terminal. */
+static PyObject *
+pyfn_show(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *module = PyImport_ImportModule("tirx.module"), *show = NULL, *first = NULL, *all = NULL, *out = NULL;
+
+    if (module && (show = PyObject_GetAttrString(module, "show")) && (first = PyTuple_Pack(1, self)) &&
+        (all = PySequence_Concat(first, args)))
+        out = PyObject_Call(show, all, kwargs);
+    Py_XDECREF(all);
+    Py_XDECREF(first);
+    Py_XDECREF(show);
+    Py_XDECREF(module);
+    return out;
+}
+
 static PyMethodDef pyfn_methods[] = {
     {"script", TX_PY_FAST(pyfn_script), METH_FASTCALL | METH_KEYWORDS, "source text that parses back to this function"},
+    {"show", (PyCFunction)(void (*)(void))pyfn_show, METH_VARARGS | METH_KEYWORDS, "print the source text"},
     {"with_attr", pyfn_with_attr, METH_VARARGS, "a copy with an attribute"},
     {"without_attr", pyfn_without_attr, METH_O, "a copy without an attribute"},
     {"structural_hash", pyfn_structural_hash, METH_NOARGS, "equal for structurally equal functions"},

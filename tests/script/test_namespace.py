@@ -135,3 +135,12 @@ def test_import_loads_only_what_is_light(run_python):
     assert "T" in dir(tirx) and "compile" in dir(tirx)
     with pytest.raises(AttributeError, match="module 'tirx' has no attribute 'nosuch'"):
         tirx.nosuch
+
+
+def test_show_prints_the_text(capsys):
+    f = tirx.from_source("@T.prim_func\ndef k(s: T.int32):\n    T.device_entry()\n    tx = T.thread_id([4])\n")
+    f.show()
+    f.show("light", name="other")
+    tirx.IRModule({"main": f}).show()
+    shown = capsys.readouterr().out
+    assert shown.startswith(f.script()) and "def other(" in shown and "class Module:" in shown

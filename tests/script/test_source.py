@@ -159,10 +159,6 @@ def test_the_walks_own_frames_are_not_shown(run_python):
     assert "A[tx] = nosuch" in shown
 
 
-    text = textwrap.indent(KERNEL.format("nosuch"), "    ")
-    path.write_text("from tirx.script import tirx as T\n\n\nif True:\n" + text)
-
-
 def test_from_source_takes_imports_of_the_language_only():
     imports = """\
 from __future__ import annotations
@@ -219,10 +215,6 @@ def test_from_source_keeps_no_text():
     for k in range(5):
         tirx.from_source(KERNEL.format(k))
     assert len(linecache.cache) == before
-
-
-    text = "@T.jit\ndef k(s: T.int32, *, N: T.constexpr):\n    T.device_entry()\n    tx = T.thread_id([N])\n"
-    f = tirx.from_source(text)
 
 
 def make(n):
@@ -288,3 +280,14 @@ def test_a_helper_may_build_another_kernel():
 
     f = tirx.from_source(KERNEL.format("build()"), {"build": build})
     assert printed(f) == "A[tx] = 3" and printed(inner[0]) == "A[tx] = 5"
+
+
+def test_a_module_that_is_loaded_again_is_read_again(tmp_path):
+    path = tmp_path / "again.py"
+    text = "from tirx.script import tirx as T\n\n\n" + KERNEL.format("x").replace("    A", "    x: T.int32 = tx\n    A")
+    path.write_text(text)
+    assert "x: T.int32 = tx" in load(path).k.script()
+    # only an annotation differs, so the compiled code is the same
+    path.write_text(text.replace("x: T.int32", "x: T.int64"))
+    os.utime(path, (2, 2))
+    assert "x: T.int64 = " in load(path).k.script()

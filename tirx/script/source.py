@@ -16,7 +16,7 @@ from typing import Any
 
 _MAX_TREES = 4096
 
-_trees: dict[Any, Source] = {}
+_trees: dict[int, tuple[Any, Source]] = {}  # id of a code object -> (it, its tree); annotations are not in the code
 _texts: dict[str, list[str]] = {}
 _lock = threading.Lock()
 
