@@ -42,17 +42,15 @@ class Source:
 def of_function(function: Any) -> Source:
     """The source of a Python function; NoSource when there is none."""
     code = function.__code__
-    key = (code.co_filename, code)
-    found = _trees.get(key)
-    if found is None:
-        lines = _lines(code.co_filename, function.__globals__)
-        found = _find(code, lines)
-        if code.co_filename in _texts:  # read once, under a name that does not come again
-            return found
+    kept = _trees.get(id(code))
+    if kept is not None:
+        return kept[1]
+    found = _find(code, _lines(code.co_filename, function.__globals__))
+    if code.co_filename not in _texts:  # else it is read once, under a name that does not come again
         with _lock:
             if len(_trees) >= _MAX_TREES:
                 _trees.clear()
-            _trees[key] = found
+            _trees[id(code)] = (code, found)
     return found
 
 
