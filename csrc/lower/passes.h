@@ -58,6 +58,8 @@ const tx_node *tx_scoped_for(tx_rewriter *r, const tx_node *n);
 const tx_node *tx_scoped_if(tx_rewriter *r, const tx_node *n);
 const tx_node *tx_scoped_branches(tx_rewriter *r, const tx_node *n); /* of an IF whose condition is done */
 const tx_node *tx_scoped_bind(tx_rewriter *r, const tx_node *n);
+/* Children only: the records of buffers stay, since facts hold at a statement and not for a buffer. */
+const tx_node *tx_scoped_children(tx_rewriter *r, const tx_node *n);
 void tx_facts_launch(tx_facts *f, const tx_node *const *args); /* coordinates, from DEVICE or LAUNCH children */
 void
 tx_facts_loop(tx_ctx *c, tx_facts *f, const tx_var *v, const tx_node *start, const tx_node *stop, const tx_node *step);

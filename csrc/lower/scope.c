@@ -329,6 +329,19 @@ tx_scoped_for(tx_rewriter *r, const tx_node *n)
     return args[3] ? tx_with_args(r->c, n, args) : NULL;
 }
 
+const tx_node *
+tx_scoped_children(tx_rewriter *r, const tx_node *n)
+{
+    const tx_node *local[TX_MAX_RANK + 2], **args = local;
+
+    if (n->nargs > TX_MAX_RANK + 2 && !(args = tx_new(r->c, const tx_node *, n->nargs)))
+        return NULL;
+    for (uint32_t i = 0; i < n->nargs; i++)
+        if (!(args[i] = tx_rewrite(r, n->arg[i])))
+            return NULL;
+    return tx_with_args(r->c, n, args);
+}
+
 static const tx_node *
 under(tx_rewriter *r, const tx_node *n, const tx_node *cond, bool holds)
 {

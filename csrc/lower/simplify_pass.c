@@ -80,22 +80,10 @@ same_element(const tx_node *store, const tx_node *value)
     return true;
 }
 
-/* Children only: the records of buffers are not simplified, since facts hold at a statement. */
-static const tx_node *
-children(tx_rewriter *r, const tx_node *n)
-{
-    const tx_node **args = tx_new(r->c, const tx_node *, n->nargs ? n->nargs : 1);
-
-    for (uint32_t i = 0; args && i < n->nargs; i++)
-        if (!(args[i] = tx_rewrite(r, n->arg[i])))
-            return NULL;
-    return args ? tx_with_args(r->c, n, args) : NULL;
-}
-
 static const tx_node *
 store(tx_rewriter *r, const tx_node *n)
 {
-    n = children(r, n);
+    n = tx_scoped_children(r, n);
     return n && same_element(n, n->arg[0]) && n->flags & TX_NF_INBOUNDS ? tx_nothing(r->c) : n;
 }
 
@@ -104,6 +92,14 @@ evaluate(tx_rewriter *r, const tx_node *n)
 {
     n = tx_rewrite_children(r, n);
     return n && !(n->arg[0]->flags & TX_NF_IMPURE) && tx_has(n->arg[0]->op, TX_PROP_PURE) ? tx_nothing(r->c) : n;
+}
+
+/* A condition that always holds. */
+static const tx_node *
+assertion(tx_rewriter *r, const tx_node *n)
+{
+    n = tx_scoped_children(r, n);
+    return n && tx_is_const(n->arg[0], 1) ? tx_nothing(r->c) : n;
 }
 
 /* ---- bindings that nothing reads ------------------------------------------------------------------------------------ */
@@ -199,8 +195,9 @@ tx_simplify_func(tx_ctx *c, tx_func *f)
         s.fn[TX_OP_IF] = branch;
         s.fn[TX_OP_WHILE] = repeat;
         s.fn[TX_OP_STORE] = store;
-        s.fn[TX_OP_ALLOC] = s.fn[TX_OP_DECL] = s.fn[TX_OP_MATCH] = children;
+        s.fn[TX_OP_ALLOC] = s.fn[TX_OP_DECL] = s.fn[TX_OP_MATCH] = tx_scoped_children;
         s.fn[TX_OP_EVAL] = evaluate;
+        s.fn[TX_OP_ASSERT] = assertion;
         tx_scoped_symbols(&s, f);
         body = tx_rewrite(&s.r, f->body);
     }

@@ -1,4 +1,4 @@
-/* T.vectorized: contiguous accesses that are provably aligned to their size become vector accesses of 2 to 16 bytes, and
+/* T.vectorized, and vectors as the user wrote them: contiguous accesses that are provably aligned to their size become vector accesses of 2 to 16 bytes, and
  * what is computed from them vectors; a body that does not allow it becomes a serial loop (lowering.md 4.10, 5.5). Either
  * way the values are those of the turns taken one after the other: a store that another access of the body may meet in
  * another turn keeps the loop serial. The alignment that an access relies on is recorded in the buffer: allocations are
@@ -20,7 +20,7 @@ typedef struct attempt {
     tx_map lets;                      /* variable bound to a vector -> its vector variable's node */
     tx_map align;                     /* as above, wanted by this attempt */
     TX_VEC(const tx_node *) accesses; /* scalar LOADs and STOREs met */
-    bool any_width; /* in indices that only the emulator reads: vectors wider than 16 bytes do no harm */
+    bool small;                       /* some access moves at most 16 bytes: more lanes would gain nothing */
 } attempt;
 
 /* ---- affine integers ------------------------------------------------------------------------------------------------- */
@@ -91,19 +91,44 @@ want_align(attempt *a, const tx_buffer *b, int64_t bytes)
     return (int64_t)was >= bytes || tx_map_put(&a->align, (uint64_t)(uintptr_t)b->data, (uint64_t)bytes);
 }
 
-/* Can lanes consecutive elements from `base` be one access? */
+/* Bytes that move at once in an access of `nbytes`: all of them, or 16 at a time; 0: lane by lane. */
+static int64_t
+word_of(int64_t nbytes)
+{
+    if (nbytes % 16 == 0)
+        return 16;
+    return nbytes == 1 || nbytes == 2 || nbytes == 4 || nbytes == 8 ? nbytes : 0;
+}
+
+/* Is every word of `lanes` consecutive elements from `base` at a multiple of its size, counted from the data? */
+static bool
+words_fit(tx_facts *f, const tx_buffer *b, const tx_node *base, unsigned lanes, int64_t *word)
+{
+    int64_t elem = tx_kinds[tx_kind(b->dtype)].bytes, m, r, step;
+
+    tx_divisor_of(f, base, &m, &r);
+    if (tx_bits(b->dtype) == 4) { /* two to a byte */
+        *word = 1;
+        return lanes % 2 == 0 && m % 2 == 0 && r % 2 == 0;
+    }
+    *word = word_of(elem * lanes);
+    if (*word == 0)
+        return false;
+    step = *word > elem ? *word / elem : 1;
+    return r % step == 0 && m % step == 0;
+}
+
+/* Can a->lanes consecutive elements from `base` be one access? */
 static bool
 fits(attempt *a, const tx_buffer *b, const tx_node *base)
 {
-    int64_t bits = (int64_t)tx_bits(b->dtype) * a->lanes, m, r;
+    int64_t bits = (int64_t)tx_bits(b->dtype) * a->lanes, word;
 
-    if (tx_lanes(b->dtype) != 1 || tx_is_bool(b->dtype) || tx_is_handle(b->dtype) || b->flags & TX_BUF_VOLATILE ||
-        b->scope == TX_TMEM || (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128))
+    if (tx_lanes(b->dtype) != 1 || tx_is_handle(b->dtype) || b->flags & TX_BUF_VOLATILE || b->scope == TX_TMEM ||
+        bits > 512 || !words_fit(a->facts, b, base, a->lanes, &word))
         return false;
-    tx_divisor_of(a->facts, base, &m, &r);
-    if (r % a->lanes != 0 || m % a->lanes != 0)
-        return false;
-    return want_align(a, b, bits / 8);
+    a->small |= bits <= 128;
+    return want_align(a, b, word);
 }
 
 /* ---- expressions -------------------------------------------------------------------------------------------------------- */
@@ -152,7 +177,6 @@ static const tx_node *
 access(attempt *a, const tx_node *n, uint32_t first, const tx_node *value)
 {
     const tx_node *args[TX_MAX_RANK + 2] = {NULL}, *base = n->arg[first], *out;
-    bool any_width = a->any_width;
     tx_buffer *b = n->u.buf;
     int64_t k;
 
@@ -162,11 +186,9 @@ access(attempt *a, const tx_node *n, uint32_t first, const tx_node *value)
     if (first)
         args[0] = value;
     args[first] = tx_ramp(a->c, base, tx_int(a->c, base->dtype, 1), a->lanes);
-    a->any_width = true;
     for (uint32_t i = first + 1; i < n->nargs; i++)
         if (!(args[i] = vector(a, n->arg[i])))
             break;
-    a->any_width = any_width;
     for (uint32_t i = first; i < n->nargs; i++)
         if (!args[i])
             return NULL;
@@ -189,7 +211,7 @@ vector(attempt *a, const tx_node *e)
     }
     if (e->op == TX_OP_LOAD)
         return access(a, e, 0, NULL);
-    if (tx_lanes(e->dtype) != 1 || (!a->any_width && !tx_is_bool(e->dtype) && tx_bits(e->dtype) * a->lanes > 128))
+    if (tx_lanes(e->dtype) != 1)
         return NULL;
     if (tx_is_int(e->dtype) && !(e->flags & TX_NF_IMPURE) && slope(a, e, &k) && tx_mul_i64(k, a->step, &k))
         return tx_ramp(a->c, e, tx_int(a->c, e->dtype, k), a->lanes);
@@ -320,16 +342,16 @@ loop_over(tx_ctx *c, const tx_node *n, int kind, const tx_node *step, const tx_n
 }
 
 static bool
-keep_align(vectorizer *v, const attempt *a)
+keep_align(vectorizer *v, const tx_map *align)
 {
     uint64_t was;
 
-    for (uint32_t i = 0; i < a->align.cap; i++) {
-        uint64_t key = a->align.slot[i].key, bytes = a->align.slot[i].value;
+    for (uint32_t i = 0; i < align->cap; i++) {
+        uint64_t key = align->slot[i].key, bytes = align->slot[i].value;
         if (!key || (tx_map_get(&v->align, key, &was) && was >= bytes))
             continue;
         if (!tx_map_put(&v->align, key, bytes))
-            return tx_fail(a->c, 0, TX_E_NO_MEMORY) != NULL;
+            return tx_fail(v->s.r.c, 0, TX_E_NO_MEMORY) != NULL;
     }
     return true;
 }
@@ -352,7 +374,7 @@ try_lanes(vectorizer *v, const tx_node *n, const tx_node *body, int64_t step, in
         out = statement(&a, body);
     }
     tx_facts_pop(a.facts, mark);
-    if (out && all_independent(&a) && keep_align(v, &a))
+    if (out && a.small && all_independent(&a) && keep_align(v, &a.align))
         out = turns == (int64_t)lanes ? tx_substitute(c, out, &var, &n->arg[0], 1)
                                       : loop_over(c, n, turns / lanes <= 16 ? TX_LOOP_UNROLL : TX_LOOP_SERIAL, by, out);
     else
@@ -402,6 +424,67 @@ loop(tx_rewriter *r, const tx_node *n)
     }
     n = loop_over(r->c, n, TX_LOOP_SERIAL, n->arg[2], n->arg[3]);
     return n ? tx_scoped_for(r, n) : NULL;
+}
+
+/* ---- vector accesses as the user wrote them -------------------------------------------------------------------------- */
+
+/* base, base + 1, ...: an index that promises nothing, so that the lanes move one by one. */
+static const tx_node *
+lane_by_lane(tx_ctx *c, const tx_node *ramp)
+{
+    const tx_node *lanes[TX_MAX_LANES];
+    unsigned n = tx_lanes(ramp->dtype);
+
+    for (unsigned i = 0; i < n; i++)
+        if (!(lanes[i] = tx_binary(c, TX_OP_ADD, ramp->arg[0], tx_int(c, ramp->arg[0]->dtype, i))))
+            return NULL;
+    return tx_make_at(c, ramp->span, TX_OP_VECTOR, ramp->dtype, (tx_payload){0}, lanes, n);
+}
+
+/* LOAD (first 0) or STORE (first 1) of several lanes: alignment proved and recorded, or no promise. */
+static const tx_node *
+written(tx_rewriter *r, const tx_node *n, uint32_t first)
+{
+    vectorizer *v = ((tx_scoped *)r->self)->pass;
+    const tx_buffer *b = n->u.buf;
+    const tx_node *index, *args[TX_MAX_RANK + 2];
+    attempt a = {.c = r->c, .facts = v->s.facts};
+    int64_t word;
+    bool ok;
+
+    n = tx_scoped_children(r, n);
+    if (!n || !(b->flags & TX_BUF_FLAT) || b->flags & TX_BUF_VOLATILE)
+        return n;
+    index = n->arg[first];
+    if (tx_lanes(b->dtype) > 1 && tx_lanes(index->dtype) == 1) {
+        word = word_of((int64_t)tx_kinds[tx_kind(b->dtype)].bytes * tx_lanes(b->dtype));
+        ok = word && want_align(&a, b, word);
+    } else if (index->op == TX_OP_RAMP && tx_is_const(index->arg[1], 1)) {
+        ok = words_fit(a.facts, b, index->arg[0], tx_lanes(index->dtype), &word) && want_align(&a, b, word);
+        if (!ok && word > tx_kinds[tx_kind(b->dtype)].bytes) {
+            memcpy(args, n->arg, n->nargs * sizeof *args);
+            args[first] = lane_by_lane(r->c, index);
+            n = args[first] ? tx_with_args(r->c, n, args) : NULL;
+        }
+    } else {
+        return n;
+    }
+    if (ok && !keep_align(v, &a.align))
+        n = NULL;
+    tx_map_free(&a.align);
+    return n;
+}
+
+static const tx_node *
+load(tx_rewriter *r, const tx_node *n)
+{
+    return written(r, n, 0);
+}
+
+static const tx_node *
+store(tx_rewriter *r, const tx_node *n)
+{
+    return written(r, n, 1);
 }
 
 /* ---- alignment relied upon -------------------------------------------------------------------------------------------------- */
@@ -474,10 +557,10 @@ tx_vectorize_func(tx_ctx *c, tx_func *f)
     if (tx_scoped_init(&v.s, c)) {
         v.s.pass = &v;
         v.s.r.refold = false;
-        for (unsigned op = 0; op < TX_OP__COUNT; op++)
-            if (!tx_has(op, TX_PROP_STMT))
-                v.s.fn[op] = tx_leave_alone;
         v.s.fn[TX_OP_FOR] = loop;
+        v.s.fn[TX_OP_LOAD] = load;
+        v.s.fn[TX_OP_STORE] = store;
+        v.s.fn[TX_OP_ALLOC] = v.s.fn[TX_OP_DECL] = v.s.fn[TX_OP_MATCH] = tx_scoped_children;
         tx_scoped_symbols(&v.s, f);
         body = tx_rewrite(&v.s.r, f->body);
     }

@@ -130,3 +130,31 @@ def test_ids_through_two_dimensions():
         for j in range(2):
             want = np.stack([t // 32, t % 32, t // 128, t // 32 % 4, t % 128, np.full(256, i * 2 + j)], axis=-1)
             np.testing.assert_array_equal(b[i, j], want)
+
+
+@pytest.mark.parametrize(("step", "wide"), [(4, True), (8, True), (2, False), (1, False)])
+def test_slices_move_as_one_only_where_they_are_aligned(step, wide, nvrtc):
+    f = tirx.from_source(
+        '@T.prim_func\ndef k(A: T.Buffer((256,), "float16"), B: T.Buffer((256,), "float16")):\n'
+        "    T.device_entry()\n    tx = T.thread_id([1])\n"
+        f"    for i in range(8):\n        B[i * {step}:i * {step} + 4] = A[i * {step}:i * {step} + 4]\n"
+    )
+    a, b = np.arange(256, dtype=np.float16), np.zeros(256, np.float16)
+    exe = tirx.compile(f, target="cpu")
+    exe(a, b)
+    want = np.zeros(256, np.float16)
+    want[: 7 * step + 4] = a[: 7 * step + 4] if step <= 4 else 0
+    for i in range(8):
+        want[i * step : i * step + 4] = a[i * step : i * step + 4]
+    assert b.tolist() == want.tolist()
+    assert ("uint2" in exe.source) == wide
+    tirx.compile(f, target="cuda:sm_80")
+
+
+def test_elements_that_are_vectors_need_their_alignment():
+    f = tirx.from_source(
+        '@T.prim_func\ndef k(A: T.Buffer((4,), "float32x4"), B: T.Buffer((4,), "float32x4")):\n'
+        "    T.device_entry()\n    tx = T.thread_id([4])\n    B[tx] = A[tx] + A[tx]\n"
+    )
+    text = tirx.lower(f, target="cpu").script()
+    assert 'A: T.Buffer((4,), "float32x4", align=16)' in text
