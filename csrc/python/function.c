@@ -184,21 +184,154 @@ pyfn_get_params(PyObject *self, void *Py_UNUSED(closure))
     return list;
 }
 
+/* A statement of this function (another function's body, say), as the new body. */
+static PyObject *
+pyfn_with_body(PyObject *self, PyObject *body)
+{
+    tx_py_context *ctx = CTX(self);
+    tx_func *g;
+
+    if (!tx_py_is_expr(body) || !tx_is_stmt(((tx_py_expr *)body)->node)) {
+        PyErr_SetString(PyExc_TypeError, "a statement is expected, as the body of a function is");
+        return NULL;
+    }
+    if (((tx_py_expr *)body)->ctx != ctx)
+        return tx_py_fail(ctx, TX_E_OTHER_CONTEXT, "the body");
+    if (!(g = tx_new(ctx->c, tx_func, 1)))
+        return tx_py_raise(ctx);
+    *g = *FUNC(self);
+    g->body = ((tx_py_expr *)body)->node;
+    return tx_verify_func(ctx->c, g) ? tx_py_new_function(ctx, g) : tx_py_raise(ctx);
+}
+
+static PyObject *
+pyfn_get_body(PyObject *self, void *Py_UNUSED(closure))
+{
+    return tx_py_new_expr(CTX(self), FUNC(self)->body);
+}
+
+/* ---- specialising --------------------------------------------------------------------------------------------- */
+
+/* The place of a scalar parameter or symbol that a key names or is: in params, or behind them in symbols; -1: none. */
+static int64_t
+find_scalar(const tx_func *f, PyObject *key)
+{
+    const tx_var *v =
+        tx_py_is_expr(key) && ((tx_py_expr *)key)->node->op == TX_OP_VAR ? ((tx_py_expr *)key)->node->u.var : NULL;
+    bool text = PyUnicode_Check(key);
+
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const tx_param *p = &f->params[i];
+        if (!p->buffer && p->var && !tx_is_handle(p->var->dtype) &&
+            (p->var == v || (text && PyUnicode_CompareWithASCIIString(key, p->name->text) == 0)))
+            return i;
+    }
+    for (uint32_t i = 0; i < f->nsymbols; i++)
+        if (f->symbols[i] == v || (text && PyUnicode_CompareWithASCIIString(key, f->symbols[i]->name->text) == 0))
+            return (int64_t)f->nparams + i;
+    return -1;
+}
+
+/* Maps the variables of g, a copy of f, that the dict fixes to their values. */
+static bool
+fix_values(tx_py_context *ctx, const tx_func *f, tx_func *g, PyObject *items, tx_rewriter *r)
+{
+    for (Py_ssize_t k = 0; k < PyList_Size(items); k++) {
+        PyObject *pair = PyList_GetItem(items, k), *key = PyTuple_GetItem(pair, 0);
+        int64_t i = find_scalar(f, key);
+        if (i < 0) {
+            PyErr_Format(PyExc_ValueError, "%s has no scalar parameter or symbol %R", f->name->text, key);
+            return false;
+        }
+        tx_var *v = i < g->nparams ? g->params[i].var : g->symbols[i - g->nparams];
+        const tx_node *value = tx_py_literal(ctx, v->dtype, PyTuple_GetItem(pair, 1));
+        if (!value)
+            return false;
+        if (value->op != TX_OP_INT && value->op != TX_OP_FLOAT) {
+            PyErr_Format(PyExc_TypeError, "the value of '%s' is not a constant", v->name->text);
+            return false;
+        }
+        if (!tx_map_put_ptr(&r->vars, v, value))
+            return PyErr_NoMemory(), false;
+    }
+    return true;
+}
+
+/* Takes the fixed variables out of the head and puts their values into buffers and body. */
+static bool
+rewrite_fixed(tx_func *g, tx_rewriter *r)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < g->nparams; i++) {
+        tx_param p = g->params[i];
+        if (!p.buffer && tx_map_ptr(&r->vars, p.var))
+            continue;
+        if (p.buffer && !(p.buffer = tx_rewrite_buffer(r, p.buffer)))
+            return false;
+        g->params[n++] = p;
+    }
+    g->nparams = n;
+    n = 0;
+    for (uint32_t i = 0; i < g->nsymbols; i++)
+        if (!tx_map_ptr(&r->vars, g->symbols[i]))
+            g->symbols[n++] = g->symbols[i];
+    g->nsymbols = n;
+    return (g->body = tx_rewrite(r, g->body)) != NULL && tx_verify_func(r->c, g);
+}
+
+static PyObject *
+pyfn_specialize(PyObject *self, PyObject *dict)
+{
+    static const tx_rewrite_fn plain[TX_OP__COUNT] = {0};
+    tx_rewriter r = {.fn = plain, .refold = true};
+    PyObject *items = PyDict_Check(dict) ? PyDict_Items(dict) : NULL, *made = NULL;
+
+    if (!items) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "specialize() takes a dict of parameters and values");
+        return NULL;
+    }
+    tx_py_context *ctx = tx_py_new_context(CTX(self)->state);
+    tx_func *g = ctx ? tx_import_func(ctx->c, FUNC(self)) : NULL;
+    if (g) {
+        r.c = ctx->c;
+        if (fix_values(ctx, FUNC(self), g, items, &r))
+            made = rewrite_fixed(g, &r) ? tx_py_new_function(ctx, g) : tx_py_raise(ctx);
+        ctx->frozen = true;
+        tx_rewriter_free(&r);
+    } else if (ctx) {
+        tx_py_raise(ctx);
+    }
+    Py_DECREF(items);
+    TX_PY_DROP(ctx);
+    return made;
+}
+
+static PyObject *
+pyfn_call(PyObject *self, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
+{
+    const char *name = FUNC(self)->name->text;
+
+    return PyErr_Format(PyExc_TypeError, "'%s' is not compiled; write exe = tirx.compile(%s), then exe(...)", name,
+                        name);
+}
+
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* Options of script() from its keywords; *name keeps the text alive. */
+/* What script() and show() take; the last row is of the originals, accepted and without effect. */
+#define PRINT_NAMES                                                                                               \
+    "name", "dialect", "indent_spaces", "print_line_numbers", "syntax_sugar", "header", "show_meta", "int_dtype", \
+        "float_dtype", "verbose_expr", "num_context_lines", "extra_config", NULL
+
+/* Options from the arguments in the order of PRINT_NAMES. */
 static bool
-print_options(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, tx_print_options *o)
+print_options(PyObject *const *a, tx_print_options *o)
 {
-    static const tx_py_sig sig = {
-        "script", 0, 0, {"name", "dialect", "indent_spaces", "print_line_numbers", "syntax_sugar", "header", NULL}};
-    PyObject *a[20];
     const char *dialect;
     long indent = 4;
 
     *o = (tx_print_options){.dialect = -1};
-    if (!tx_py_parse(&sig, args, nargs, kwnames, a))
-        return false;
     if (TX_PY_GIVEN(a[0]) && !(o->name = PyUnicode_AsUTF8AndSize(a[0], NULL)))
         return false;
     if (TX_PY_GIVEN(a[1])) {
@@ -218,16 +351,34 @@ print_options(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, tx_pri
 }
 
 static PyObject *
-pyfn_script(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+printed(PyObject *self, PyObject *const *options)
 {
+    bool is_function = TX_PY_IS(CTX(self)->state, self, Function), ok;
     tx_print_options o;
     tx_sb sb = {0};
 
-    if (!print_options(args, nargs, kwnames, &o))
+    if (!print_options(options, &o))
         return NULL;
-    if (!tx_print_func(FUNC(self), &o, &sb))
-        sb.failed = true;
+    ok = is_function ? tx_print_func(FUNC(self), &o, &sb) : tx_print_module(MOD(self), &o, &sb);
+    sb.failed |= !ok;
     return tx_py_take_sb(&sb);
+}
+
+static PyObject *
+pyfn_script(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const tx_py_sig sig = {"script", 0, 0, {PRINT_NAMES}};
+    PyObject *a[20];
+
+    return tx_py_parse(&sig, args, nargs, kwnames, a) ? printed(self, a) : NULL;
+}
+
+static PyObject *
+pyfn_str(PyObject *self)
+{
+    PyObject *none[20] = {0};
+
+    return printed(self, none);
 }
 
 static PyObject *
@@ -260,9 +411,11 @@ pyfn_show(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef pyfn_methods[] = {
     {"script", TX_PY_FAST(pyfn_script), METH_FASTCALL | METH_KEYWORDS, "source text that parses back to this function"},
-    {"show", (PyCFunction)(void (*)(void))pyfn_show, METH_VARARGS | METH_KEYWORDS, "print the source text"},
+    {"show", TX_PY_FAST(pyfn_show), METH_VARARGS | METH_KEYWORDS, "print the source text, coloured on a terminal"},
     {"with_attr", pyfn_with_attr, METH_VARARGS, "a copy with an attribute"},
     {"without_attr", pyfn_without_attr, METH_O, "a copy without an attribute"},
+    {"with_body", pyfn_with_body, METH_O, "a copy with another body"},
+    {"specialize", pyfn_specialize, METH_O, "a copy with scalar parameters and symbols fixed to values"},
     {"structural_hash", pyfn_structural_hash, METH_NOARGS, "equal for structurally equal functions"},
     {0},
 };
@@ -273,6 +426,7 @@ static PyGetSetDef pyfn_getset[] = {
     {"symbol", pyfn_get_symbol, NULL, "global symbol, or None when private", NULL},
     {"dialect", pyfn_get_dialect, NULL, "\"g1\" or \"g2\"", NULL},
     {"flags", pyfn_get_flags, NULL, "enum tx_func_flag", NULL},
+    {"body", pyfn_get_body, NULL, "the statement that it is", NULL},
     {"params", pyfn_get_params, NULL, "[(name, Expr or Buffer)] in call order", NULL},
     {"attrs", pyfn_get_attrs, NULL, "attributes as Python values", NULL},
     {"ret_type", pyfn_get_ret_type, NULL, "dtype of the result, or None", NULL},
@@ -282,6 +436,8 @@ static PyGetSetDef pyfn_getset[] = {
 static PyType_Slot pyfn_slots[] = {
     {Py_tp_dealloc, pyfn_dealloc},
     {Py_tp_repr, pyfn_repr},
+    {Py_tp_str, pyfn_str},
+    {Py_tp_call, pyfn_call},
     {Py_tp_methods, pyfn_methods},
     {Py_tp_getset, pyfn_getset},
     {Py_tp_doc, "An immutable kernel or host function. == is identity; tirx.structural_equal compares."},
@@ -374,21 +530,8 @@ pymod_get_attrs(PyObject *self, void *Py_UNUSED(closure))
     return attrs_dict(CTX(self), MOD(self)->attrs, MOD(self)->nattrs);
 }
 
-static PyObject *
-pymod_script(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    tx_print_options o;
-    tx_sb sb = {0};
-
-    if (!print_options(args, nargs, kwnames, &o))
-        return NULL;
-    if (!tx_print_module(MOD(self), &o, &sb))
-        sb.failed = true;
-    return tx_py_take_sb(&sb);
-}
-
 static PyMethodDef pymod_methods[] = {
-    {"script", TX_PY_FAST(pymod_script), METH_FASTCALL | METH_KEYWORDS, "source text that parses back to this module"},
+    {"script", TX_PY_FAST(pyfn_script), METH_FASTCALL | METH_KEYWORDS, "source text that parses back to this module"},
     {0},
 };
 
@@ -404,6 +547,7 @@ static PyType_Slot pymod_slots[] = {
     {Py_tp_dealloc, pyfn_dealloc},
     {Py_tp_methods, pymod_methods},
     {Py_tp_getset, pymod_getset},
+    {Py_tp_str, pyfn_str},
     {Py_mp_subscript, pymod_subscript},
     {Py_mp_length, pymod_length},
     {Py_tp_doc, "An immutable module: functions by name, imported into a context of its own."},

@@ -13,7 +13,7 @@ import pytest
 from tirx import _core
 from tirx.errors import DiagnosticError
 
-TURNS = 200
+TURNS = 60
 
 
 def measure():

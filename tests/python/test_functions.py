@@ -139,3 +139,71 @@ def test_tables():
     assert _core.encode("float16", 1.0) == 0x3C00 and _core.decode("float16", 0x3C00) == 1.0
     with pytest.raises(ValueError):
         _core.encode("float99", 1.0)
+
+
+def scaled():
+    """A[i] * x for i < n, over A: [n]."""
+    ctx = _core.Context()
+    b = _core.Builder(ctx, "k", "g1")
+    n = _core.var(ctx, "symbol", "n", "int32")
+    a, x = _core.buffer(ctx, "A", (n,), "float32"), _core.var(ctx, "param", "x", "float32")
+    b.add_symbol(n)
+    b.param("A", a)
+    b.param("x", x)
+    b.device_entry()
+    (tx,) = b.scope_id("thread_id", ["tx"], [64])
+    b.activate()
+    b.open_if(tx < n)
+    a[tx] = a[tx] * x
+    b.close()
+    b.deactivate()
+    return b.finish(), n, x
+
+
+def test_specialize():
+    f, n, x = scaled()
+    g = f.specialize({n: 50, x: 2})
+    assert g.script(header=False) == (
+        "@T.prim_func\n"
+        'def k(A: T.Buffer((50,), "float32")):\n'
+        "    T.device_entry()\n"
+        "    tx = T.thread_id([64])\n"
+        "    if tx < 50:\n"
+        "        A[tx] = A[tx] * T.float32(2.0)\n"
+    )
+    assert _core.structural_equal(f.specialize({"n": 50, "x": 2.0}), g)
+    assert _core.structural_equal(f.specialize({}), f)
+    assert [name for name, _ in f.params] == ["A", "x"]  # unchanged
+    with pytest.raises(ValueError, match="k has no scalar parameter or symbol 'A'"):
+        f.specialize({"A": 1})
+    with pytest.raises(ValueError, match="Literal value 4294967296 exceeds maximum of int32"):
+        f.specialize({"n": 2**32})
+    for values in (1, None, {"x": x}):
+        with pytest.raises((TypeError, ValueError)):
+            f.specialize(values)
+
+
+def test_bodies():
+    f = make()
+    assert f.body.op == "DEVICE"
+    assert _core.structural_equal(f.with_body(f.body), f)
+    with pytest.raises(TypeError):
+        f.with_body(_core.literal(f.ctx, "int32", 1))
+    with pytest.raises(ValueError, match="'the body' belongs to another kernel"):
+        f.with_body(make().body)
+
+
+def test_a_function_says_that_it_must_be_compiled():
+    with pytest.raises(TypeError) as e:
+        make()(1)
+    assert str(e.value) == "'k' is not compiled; write exe = tirx.compile(k), then exe(...)"
+
+
+def test_show_prints_the_script(capsys):
+    f = make()
+    f.show()
+    assert capsys.readouterr().out == f.script() + "\n"
+    f.show("light", header=False)
+    assert capsys.readouterr().out == f.script(header=False) + "\n"
+    assert str(f) == f.script()
+    assert f.script(show_meta=False, int_dtype="int32", verbose_expr=True) == f.script()
