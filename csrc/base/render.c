@@ -10,7 +10,7 @@
  * so that it stands right in a terminal. SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 
-enum { RENDER_MAX_CHAIN = 8 };
+enum { RENDER_MAX_CHAIN = 8, RENDER_MAX_LINE = 200, RENDER_BEFORE_CARET = 60 };
 
 /* One character of UTF-8; a byte that is none counts as one character. */
 static size_t
@@ -101,23 +101,37 @@ render_padding(tx_sb *out, const char *p, size_t n)
     }
 }
 
+/* The part [*lo, *hi) of a long line that is shown: whole characters around the caret. */
+static void
+clip_line(const char *line, size_t len, size_t caret, size_t *lo, size_t *hi)
+{
+    *lo = 0;
+    *hi = len;
+    if (len <= RENDER_MAX_LINE)
+        return;
+    *lo = caret > RENDER_BEFORE_CARET ? caret - RENDER_BEFORE_CARET : 0;
+    *hi = len - *lo > RENDER_MAX_LINE ? *lo + RENDER_MAX_LINE : len;
+    while (*lo < caret && ((unsigned char)line[*lo] & 0xc0) == 0x80)
+        ++*lo;
+    while (*hi < len && ((unsigned char)line[*hi] & 0xc0) == 0x80)
+        ++*hi;
+}
+
 static void
 render_excerpt(tx_sb *out, const tx_ctx *c, const tx_span_info *s)
 {
-    size_t len, from = s->col, to, wide = 0;
+    size_t len, from = s->col, to, lo, hi, wide = 0;
     const char *line = source_line(&c->files.at[s->file], s->line, &len);
     uint32_t code;
 
     if (!line || from > len)
         return;
-    to = s->end_line > s->line ? len : s->end_col;
-    if (to > len)
-        to = len;
+    clip_line(line, len, from, &lo, &hi);
+    to = s->end_line > s->line || s->end_col > hi ? hi : s->end_col;
     while (to > from && (line[to - 1] == ' ' || line[to - 1] == '\t'))
         to--;
-    tx_sb_put(out, line, len);
-    tx_sb_putc(out, '\n');
-    render_padding(out, line, from);
+    tx_sb_f(out, "%s%.*s%s\n%s", lo ? "..." : "", (int)(hi - lo), line + lo, hi < len ? "..." : "", lo ? "   " : "");
+    render_padding(out, line + lo, from - lo);
     for (size_t i = from; i < to; i += utf8_next(line + i, to - i, &code)) {
         utf8_next(line + i, to - i, &code);
         wide += (size_t)char_width(code);

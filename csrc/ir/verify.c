@@ -67,10 +67,13 @@ step(verifier *v, const path *up, const char *label, int64_t index)
     return p;
 }
 
+/* A variable knows only where it was defined, unless its use was given a place: then it is the statement's. */
 static tx_span
 place(const verifier *v, const tx_node *n)
 {
-    return n && n->span ? n->span : v->span;
+    bool defined_there = n && n->op == TX_OP_VAR && n->span == n->u.var->span;
+
+    return n && n->span && !defined_there ? n->span : v->span;
 }
 
 /* Records a diagnostic with the name of what it is about and one or two paths. */
