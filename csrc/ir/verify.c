@@ -343,13 +343,13 @@ static void
 declare(verifier *v, const tx_node *n)
 {
     const tx_buffer *b = n->u.buf;
-    bool known = tx_map_ptr(&v->defs, b->data) != NULL;
+    bool known = tx_map_ptr(&v->defs, b->data) != NULL, again = tx_map_ptr(&v->defs, b) != NULL;
 
-    if (n->op == TX_OP_MATCH && tx_map_ptr(&v->defs, b))
+    if (n->op == TX_OP_MATCH && again)
         return; /* the parameter that it binds declares it */
     if (n->op != TX_OP_ALLOC)
         operand(v, n->arg[0], "data");
-    if (b->data && (n->op == TX_OP_ALLOC || !known))
+    if (b->data && !again && (n->op == TX_OP_ALLOC || !known)) /* told once, of the buffer */
         define_var(v, b->data, n->span);
     define(v, b, b->name, place(v, n));
     extents(v, b);

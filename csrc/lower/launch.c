@@ -114,8 +114,8 @@ check_id(tx_region *g, const tx_node *n)
     const tx_scope_id *s = n->u.scope_id;
     tx_ctx *c = g->c;
 
-    if (s->nextents > 3 || s->nvars > 3)
-        tx_fail(c, n->span, TX_E_SCOPE_TOO_MANY);
+    if (TX_NEVER(s->nextents > 3 || s->nvars > 3)) /* refused where it is made */
+        tx_fail(c, n->span, TX_E_INTERNAL, "a scope id of more than 3 dimensions");
     else if (bindings[s->binding].one_dim && s->nextents > 1)
         tx_fail(c, n->span, TX_E_SCOPE_ONE_DIM, tx_binding_calls[s->binding], s->nextents);
     else if (s->nextents == 0 && s->nvars != 1)

@@ -59,7 +59,9 @@ static uint16_t
 new_reg(compiler *k, tx_span span)
 {
     if (k->p->nregs >= PLAN_MAX_REGS) {
-        tx_fail(k->c, span, TX_E_HOST_TOO_LONG, PLAN_MAX_REGS);
+        if (k->p->nregs == PLAN_MAX_REGS) /* told once */
+            tx_fail(k->c, span, TX_E_HOST_TOO_LONG, PLAN_MAX_REGS);
+        k->p->nregs = PLAN_MAX_REGS + 1;
         return PLAN_NO_REG;
     }
     return (uint16_t)k->p->nregs++;
