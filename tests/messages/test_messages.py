@@ -35,7 +35,6 @@ ELSEWHERE = {
     "STRING_TOO_LONG": "tests/c/test_core.c, limits",
     "SOURCE_TOO_LONG": "tests/c/test_core.c, limits",
     "RANK_LIMIT": "tests/c/test_core.c, limits",
-<<<<<<< HEAD
     "OTHER_CONTEXT": "tests/python/test_operators.py",
     "EXPR_NUMBER": "tests/python/test_operators.py; script/ has better words for its kernels",
     "NO_BUILDER": "tests/python/test_builder.py",
@@ -43,20 +42,15 @@ ELSEWHERE = {
     "BLOCK_MISMATCH": "tests/python/test_builder.py",
     "PARAM_LIMIT": "tests/python/test_builder.py",
     "INLINE_DEPTH": "tests/python/test_context.py",
-=======
     "BAD_TARGET": "tests/runtime/test_targets.py: a ValueError, for it is no fault of the kernel",
     "NO_SOURCE": "test_made_elsewhere.py",
     "PYTHON_RECURSION": "test_made_elsewhere.py",
-    "EXPR_NUMBER": "tests/python/test_operators.py",
-    "INLINE_DEPTH": "tests/python/test_context.py",
     "NOTHING_DEFINED": "test_made_elsewhere.py",
     **dict.fromkeys(
         "VAR_OUT_OF_SCOPE REDEFINED_NESTED REDEFINED BUFFER_UNDECLARED BUFFER_OUT_OF_SCOPE OUTSIDE_LOOP SCOPE_RANK "
-        "SCOPE_DEFERRED_VARS KERNEL_PARAMS HOST_TOO_LONG PARAM_LIMIT OTHER_CONTEXT NO_BUILDER BUILDER_DONE "
-        "BLOCK_MISMATCH".split(),
+        "SCOPE_DEFERRED_VARS KERNEL_PARAMS HOST_TOO_LONG".split(),
         "test_made_elsewhere.py: the parser makes no such kernel",
     ),
->>>>>>> 2ef29a1 (tests: rows that only built or generated kernels trigger; one fault, one message)
 }
 
 
