@@ -31,6 +31,13 @@ class Made:
         return core.buffer(self.ctx, name, (64,), "int32", scope=scope)
 
 
+def variable_never_defined(m):
+    a = m.buffer("A", "global")
+    m.b.param("A", a)
+    m.at()
+    m.at().store(a, (core.var(m.ctx, "free", "i", "int32"),), 2)
+
+
 def loop_variable_behind_its_loop(m):
     a = m.buffer("A", "global")
     m.b.param("A", a)
@@ -98,6 +105,7 @@ def nothing_to_close(m):
 
 ILL = "TIR is ill-formed"
 MADE = [
+    (variable_never_defined, "VAR_UNDEFINED", "Invalid use of undefined variable i at <root>.body.indices."),
     (
         loop_variable_behind_its_loop,
         "VAR_OUT_OF_SCOPE",

@@ -47,7 +47,7 @@ ELSEWHERE = {
     "PYTHON_RECURSION": "test_made_elsewhere.py",
     "NOTHING_DEFINED": "test_made_elsewhere.py",
     **dict.fromkeys(
-        "VAR_OUT_OF_SCOPE REDEFINED_NESTED REDEFINED BUFFER_UNDECLARED BUFFER_OUT_OF_SCOPE OUTSIDE_LOOP SCOPE_RANK "
+        "VAR_UNDEFINED VAR_OUT_OF_SCOPE REDEFINED_NESTED REDEFINED BUFFER_UNDECLARED BUFFER_OUT_OF_SCOPE OUTSIDE_LOOP SCOPE_RANK "
         "SCOPE_DEFERRED_VARS KERNEL_PARAMS HOST_TOO_LONG".split(),
         "test_made_elsewhere.py: the parser makes no such kernel",
     ),
@@ -113,7 +113,7 @@ def test_message(row, target, source, want):
 @pytest.mark.skipif(os.environ.get("TIRX_GOLDEN") != "write", reason="only with TIRX_GOLDEN=write")
 def test_write():
     for path in FILES:
-        title = path.read_text().partition("\n")[0]
+        title = re.split(r"^=== ", path.read_text(), flags=re.M)[0].strip() or f"{path.stem.capitalize()}."
         blocks = [
             f"=== {row} {target}".rstrip() + f"\n{source}---\n{message_of(source, target)}\n"
             for row, target, source, _ in (case.values for case in read_cases(path))
