@@ -35,7 +35,7 @@ def variable_never_defined(m):
     a = m.buffer("A", "global")
     m.b.param("A", a)
     m.at()
-    m.at().store(a, (core.var(m.ctx, "free", "i", "int32"),), 2)
+    m.at().store(a, (core.var(m.ctx, "loop", "i", "int32"),), 2)
 
 
 def loop_variable_behind_its_loop(m):
