@@ -115,7 +115,6 @@ by_op(tx_facts *f, const tx_node *n)
     bool constant = n->nargs == 2 && tx_const_i64(n->arg[1], &c);
 
     switch (n->op) {
-    case TX_OP_INT: return make(0, n->u.i);
     case TX_OP_LIKELY: return of(f, n->arg[0]);
     case TX_OP_ADD: r = sum(of(f, n->arg[0]), of(f, n->arg[1])); break;
     case TX_OP_SUB: r = sum(of(f, n->arg[0]), negated(of(f, n->arg[1]))); break;
@@ -159,8 +158,8 @@ of(tx_facts *f, const tx_node *n)
 
     if (!tx_is_countable(n->dtype) || tx_lanes(n->dtype) != 1 || f->depth > 500)
         return nothing;
-    if (n->op == TX_OP_INT)
-        return make(0, n->u.i);
+    if (n->op == TX_OP_INT) /* a uint64 beyond INT64_MAX is known modulo powers of two */
+        return make(n->u.i < 0 && !tx_is_signed(n->dtype) ? (int64_t)1 << 62 : 0, n->u.i);
     if (tx_map_get(&f->divisors, tx_memo_key(f, n), &at))
         return f->multiples.at[at];
     f->depth++;

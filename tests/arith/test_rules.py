@@ -331,6 +331,16 @@ def test_floats_are_left_alone():
     assert _core.prove(ctx, x < 1.0, assume=[_core.op(ctx, "NOT", x >= 1.0)]) is None  # NaN
 
 
+def test_large_unsigned_constants_are_no_negative_numbers():
+    ctx = _core.Context()
+    big = _core.literal(ctx, "uint64", 2**64 - 5)
+    x = _core.var(ctx, "let", "x", "uint64")
+    e = _core.select(ctx, x < 3, _core.literal(ctx, "uint64", 127), big, False)
+    m, r = _core.divisor(ctx, e)
+    assert 127 % m == r and (2**64 - 5) % m == r
+    assert _core.bounds(ctx, e) == (127, None)
+
+
 def test_loads_are_kept():
     ctx = _core.Context()
     A = _core.buffer(ctx, "A", (8,), "int32")
