@@ -344,6 +344,21 @@ branch(compiler *k, const tx_node *n)
     return true;
 }
 
+/* What a Python programmer calls a statement that has no place on the host. */
+static const char *
+statement_word(unsigned op)
+{
+    switch (op) {
+    case TX_OP_WHILE: return "while";
+    case TX_OP_BREAK: return "break";
+    case TX_OP_CONTINUE: return "continue";
+    case TX_OP_STORE: return "store";
+    case TX_OP_ALLOC: return "T.alloc_buffer";
+    case TX_OP_DECL: return "T.decl_buffer";
+    default: return tx_ops[op].spelling[0] ? tx_ops[op].spelling : tx_ops[op].name;
+    }
+}
+
 /* A serial loop whose step has a known sign. */
 static bool
 loop(compiler *k, const tx_node *n)
@@ -413,7 +428,7 @@ stmt_inner(compiler *k, const tx_node *n)
     case TX_OP_ATTR:
         return n->op == TX_OP_MATCH || !n->arg[1] || stmt(k, n->arg[1]);
     default:
-        tx_fail(k->c, n->span, TX_E_HOST_STMT, tx_ops[n->op].name);
+        tx_fail(k->c, n->span, TX_E_HOST_STMT, statement_word(n->op));
         return false;
     }
 }
