@@ -195,7 +195,8 @@ def test_host_too_long():
     source = f"{head}{lets}{DEVICE}    A[tx] = m4100\n"
     first, *rest = message(source).split("\n")
     assert re.fullmatch(r"kernel\.py:\d+:\d+: error: the host half of the kernel needs more than 4096 values", first)
-    assert len(rest) == 2 and rest[1].strip(" ^") == ""
+    assert len(rest) == 3 and rest[1].strip(" ^") == ""
+    assert rest[2] == "  help: shorten what stands before T.device_entry(), or use a run-time loop there"
 
 
 def test_no_builder():
