@@ -39,6 +39,25 @@ one(unsigned op, double x)
     }
 }
 
+/* Own, because the C library's has a newer symbol version than the wheel may ask for. */
+static double
+hypotenuse(double x, double y)
+{
+    int e;
+    x = fabs(x), y = fabs(y);
+    if (isinf(x) || isinf(y))
+        return (double)INFINITY;
+    if (x < y) {
+        double t = x;
+        x = y, y = t;
+    }
+    if (x == 0 || x != x || y != y)
+        return x + y;
+    frexp(x, &e); /* neither overflow nor loss: the larger one is brought near 1 */
+    x = ldexp(x, -e), y = ldexp(y, -e);
+    return ldexp(sqrt(x * x + y * y), e);
+}
+
 static double
 two(unsigned op, double x, double y)
 {
@@ -46,7 +65,7 @@ two(unsigned op, double x, double y)
     case TX_OP_ATAN2: return atan2(x, y);
     case TX_OP_POW: return pow(x, y);
     case TX_OP_FMOD: return fmod(x, y);
-    case TX_OP_HYPOT: return hypot(x, y);
+    case TX_OP_HYPOT: return hypotenuse(x, y);
     case TX_OP_LDEXP: return y != y ? x : ldexp(x, y > 1 << 20 ? 1 << 20 : y < -(1 << 20) ? -(1 << 20) : (int)y);
     case TX_OP_COPYSIGN: return copysign(x, y);
     case TX_OP_NEXTAFTER: return nextafter(x, y);
