@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An independent evaluator of integer expressions, on Python's integers, and a strategy that makes expressions.
 
-Integers wrap in their dtype; // and % floor; division by zero gives all ones and its remainder the dividend; shift counts
-beyond the width give 0 or the sign: the language's rules, written down a second time.
+Integers wrap in their dtype; // and % floor; division by zero gives all ones and its remainder the dividend; shift
+counts beyond the width give 0 or the sign: the language's rules, written down a second time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small kernels that between them use every statement and every form of expression, in both dialects.
 
-KERNELS: name -> Kernel(make, args, want, ...). make() gives the function, args(rng) fresh arguments, want(*args) what the
-arguments hold afterwards, by number, from NumPy. `externs` are stand-ins for injected functions on the emulator.
+KERNELS: name -> Kernel(make, args, want, ...). make() gives the function, args(rng) fresh arguments, want(*args) what
+the arguments hold afterwards, by number, from NumPy. `externs` are stand-ins for injected functions on the emulator.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ def check(k: Kernel, exe, seed: int = 0, **options) -> None:
     exe(*args, **options)
     for i, w in want.items():
         np.testing.assert_allclose(
-            args[i].astype(np.float64), np.asarray(w).astype(np.float64), rtol=k.rtol, atol=k.rtol, err_msg=f"argument {i}"
+            args[i].astype(np.float64),
+            np.asarray(w).astype(np.float64),
+            rtol=k.rtol,
+            atol=k.rtol,
+            err_msg=f"argument {i}",
         )
 
 
@@ -66,7 +70,7 @@ def zeros(dtype, *shape):
     return np.zeros(shape, dtype)
 
 
-# ---- parameters and sizes ----------------------------------------------------------------------------------------------
+# ---- parameters and sizes ----------------------------------------------------------------------------------
 
 
 @kernel(args=lambda r: (f32(r, 300), zeros(np.float32, 300), 2.5), want=lambda a, b, s: {1: a * np.float32(s)})
@@ -176,7 +180,7 @@ def scalar_parameters():
     return f
 
 
-# ---- integers -----------------------------------------------------------------------------------------------------------
+# ---- integers ----------------------------------------------------------------------------------------------
 
 
 def _floordiv(a, b):
@@ -184,7 +188,11 @@ def _floordiv(a, b):
 
 
 @kernel(
-    args=lambda r: (i32(r, -50, 50, 64), np.where(i32(r, 0, 2, 64) == 0, i32(r, 1, 9, 64), -i32(r, 1, 9, 64)), zeros(np.int32, 14, 64)),
+    args=lambda r: (
+        i32(r, -50, 50, 64),
+        np.where(i32(r, 0, 2, 64) == 0, i32(r, 1, 9, 64), -i32(r, 1, 9, 64)),
+        zeros(np.int32, 14, 64),
+    ),
     want=lambda a, b, o: {
         2: np.stack(
             [
@@ -233,7 +241,12 @@ def integer_operators():
 
 
 @kernel(
-    args=lambda r: (r.integers(0, 256, 64, dtype=np.uint8), r.integers(-128, 128, 64, dtype=np.int8), zeros(np.uint8, 64), zeros(np.int8, 64)),
+    args=lambda r: (
+        r.integers(0, 256, 64, dtype=np.uint8),
+        r.integers(-128, 128, 64, dtype=np.int8),
+        zeros(np.uint8, 64),
+        zeros(np.int8, 64),
+    ),
     want=lambda a, b, c, d: {
         2: (a * np.uint8(3) - np.uint8(200)) ^ (a >> np.uint8(1)),
         3: ((b.astype(np.int32) * 5 + 1 + 128) % 256 - 128),
@@ -307,7 +320,7 @@ def literals():
     return f
 
 
-# ---- floats -----------------------------------------------------------------------------------------------------------------
+# ---- floats ------------------------------------------------------------------------------------------------
 
 
 @kernel(
@@ -356,7 +369,13 @@ def mathematics():
 
 
 @kernel(
-    args=lambda r: (f32(r, 32) * 100, zeros(np.float16, 32), zeros(np.int32, 32), zeros(np.float64, 32), zeros(np.uint32, 32)),
+    args=lambda r: (
+        f32(r, 32) * 100,
+        zeros(np.float16, 32),
+        zeros(np.int32, 32),
+        zeros(np.float64, 32),
+        zeros(np.uint32, 32),
+    ),
     want=lambda a, h, i, d, u: {
         1: a.astype(np.float16) * np.float16(0.5),
         2: np.trunc(a).astype(np.int32),
@@ -385,8 +404,15 @@ def conversions():
 
 
 @kernel(
-    args=lambda r: (np.array([0, 1, np.inf, -np.inf, np.nan, -2, 3, 4] * 4, np.float32), zeros(np.int32, 32), zeros(np.float32, 32)),
-    want=lambda a, b, c: {1: np.isnan(a) * 1 + np.isinf(a) * 2 + np.isfinite(a) * 4, 2: np.where(np.isnan(a), -np.inf, 0.1)},
+    args=lambda r: (
+        np.array([0, 1, np.inf, -np.inf, np.nan, -2, 3, 4] * 4, np.float32),
+        zeros(np.int32, 32),
+        zeros(np.float32, 32),
+    ),
+    want=lambda a, b, c: {
+        1: np.isnan(a) * 1 + np.isinf(a) * 2 + np.isfinite(a) * 4,
+        2: np.where(np.isnan(a), -np.inf, 0.1),
+    },
     rtol=1e-7,
 )
 def special_values():
@@ -396,14 +422,16 @@ def special_values():
         bx = T.cta_id([1])
         tx = T.thread_id([32])
         B[tx] = (
-            T.Cast("int32", T.isnan(A[tx])) + T.Cast("int32", T.isinf(A[tx])) * 2 + T.Cast("int32", T.isfinite(A[tx])) * 4
+            T.Cast("int32", T.isnan(A[tx]))
+            + T.Cast("int32", T.isinf(A[tx])) * 2
+            + T.Cast("int32", T.isfinite(A[tx])) * 4
         )
         C[tx] = T.if_then_else(T.isnan(A[tx]), T.float32("-inf"), T.float32(0.1))
 
     return f
 
 
-# ---- statements ---------------------------------------------------------------------------------------------------------------
+# ---- statements --------------------------------------------------------------------------------------------
 
 
 def _collatz(a):
@@ -588,7 +616,7 @@ def checked():
     return f
 
 
-# ---- memory -------------------------------------------------------------------------------------------------------------------
+# ---- memory ------------------------------------------------------------------------------------------------
 
 
 @kernel(args=lambda r: (f32(r, 32, 32), zeros(np.float32, 32, 32)), want=lambda a, b: {1: a.T})
@@ -712,7 +740,7 @@ def shared_scalar():
     return f
 
 
-# ---- threads ------------------------------------------------------------------------------------------------------------------
+# ---- threads -----------------------------------------------------------------------------------------------
 
 
 def _softmax(a):
@@ -778,7 +806,7 @@ __device__ __forceinline__ float my_relu(float x) {
     return f
 
 
-# ---- the second dialect -----------------------------------------------------------------------------------------------------------
+# ---- the second dialect ------------------------------------------------------------------------------------
 
 
 @kernel(args=lambda r: (f32(r, 4, 64), zeros(np.float32, 4)), want=lambda a, b: {1: (a * a).sum(1)}, rtol=1e-5)
@@ -786,7 +814,8 @@ def squares_g2():
     @T.function
     def f(A: T.Tensor((4, 64), T.float32), B: T.Tensor((4,), T.float32)):
         T.device_entry(
-            launch=T.cuda.LaunchConfig(grid=(2, 2), block=(32,)), kernel_attrs=T.cuda.KernelAttributes(min_blocks_per_sm=4)
+            launch=T.cuda.LaunchConfig(grid=(2, 2), block=(32,)),
+            kernel_attrs=T.cuda.KernelAttributes(min_blocks_per_sm=4),
         )
         row = T.cuda.block_idx("x") * 2 + T.cuda.block_idx("y")
         lane = T.cuda.lane_id()
@@ -817,7 +846,10 @@ def rebinding_g2():
     return f
 
 
-@kernel(args=lambda r: (f32(r, 64), zeros(np.float32, 64), zeros(np.float32, 64)), want=lambda a, b, c: {1: a + 1, 2: (a + 1) * 2})
+@kernel(
+    args=lambda r: (f32(r, 64), zeros(np.float32, 64), zeros(np.float32, 64)),
+    want=lambda a, b, c: {1: a + 1, 2: (a + 1) * 2},
+)
 def two_regions_g2():
     @T.function
     def f(A: T.Tensor((64,), T.float32), B: T.Tensor((64,), T.float32), C: T.Tensor((64,), T.float32)):
@@ -848,7 +880,7 @@ def outer_names_g2():
     return f
 
 
-# ---- modules --------------------------------------------------------------------------------------------------------------------
+# ---- modules -----------------------------------------------------------------------------------------------
 
 
 def module_of_two():

@@ -287,15 +287,24 @@ static tx_bounds
 coordinate(const tx_node *n)
 {
     static const tx_bounds limit[TX_OP__COUNT] = {
-        [TX_OP_THREAD_IDX] = {0, TX_MAX_THREADS - 1},   [TX_OP_BLOCK_IDX] = {0, INT32_MAX - 1},
-        [TX_OP_BLOCK_DIM] = {1, TX_MAX_THREADS},        [TX_OP_GRID_DIM] = {1, INT32_MAX},
-        [TX_OP_CLUSTER_ID] = {0, INT32_MAX - 1},        [TX_OP_CLUSTER_CTA] = {0, TX_MAX_CLUSTER - 1},
-        [TX_OP_CLUSTER_DIM] = {1, TX_MAX_CLUSTER},      [TX_OP_CLUSTER_RANK] = {0, TX_MAX_CLUSTER - 1},
-        [TX_OP_CTA_PAIR] = {0, 1},                      [TX_OP_LINEAR_TID] = {0, TX_MAX_THREADS - 1},
-        [TX_OP_THREAD_RANK] = {0, TX_MAX_THREADS - 1},  [TX_OP_WARP_ID] = {0, TX_MAX_THREADS / 32 - 1},
-        [TX_OP_LANE_ID] = {0, 31},                      [TX_OP_WARPGROUP_ID] = {0, TX_MAX_THREADS / 128 - 1},
-        [TX_OP_WARP_IN_WG] = {0, 3},                    [TX_OP_THREAD_IN_WG] = {0, 127},
-        [TX_OP_POPCOUNT] = {0, 64},                     [TX_OP_CLZ] = {0, 64},
+        [TX_OP_THREAD_IDX] = {0, TX_MAX_THREADS - 1},
+        [TX_OP_BLOCK_IDX] = {0, INT32_MAX - 1},
+        [TX_OP_BLOCK_DIM] = {1, TX_MAX_THREADS},
+        [TX_OP_GRID_DIM] = {1, INT32_MAX},
+        [TX_OP_CLUSTER_ID] = {0, INT32_MAX - 1},
+        [TX_OP_CLUSTER_CTA] = {0, TX_MAX_CLUSTER - 1},
+        [TX_OP_CLUSTER_DIM] = {1, TX_MAX_CLUSTER},
+        [TX_OP_CLUSTER_RANK] = {0, TX_MAX_CLUSTER - 1},
+        [TX_OP_CTA_PAIR] = {0, 1},
+        [TX_OP_LINEAR_TID] = {0, TX_MAX_THREADS - 1},
+        [TX_OP_THREAD_RANK] = {0, TX_MAX_THREADS - 1},
+        [TX_OP_WARP_ID] = {0, TX_MAX_THREADS / 32 - 1},
+        [TX_OP_LANE_ID] = {0, 31},
+        [TX_OP_WARPGROUP_ID] = {0, TX_MAX_THREADS / 128 - 1},
+        [TX_OP_WARP_IN_WG] = {0, 3},
+        [TX_OP_THREAD_IN_WG] = {0, 127},
+        [TX_OP_POPCOUNT] = {0, 64},
+        [TX_OP_CLZ] = {0, 64},
         [TX_OP_FFS] = {0, 32},
     };
     tx_bounds b = limit[n->op], range = tx_dtype_range(n->dtype);
@@ -377,8 +386,9 @@ by_op(tx_facts *f, const tx_node *n)
     case TX_OP_SHR: return shift(n, a, b);
     case TX_OP_ABS: return absolute(n, a);
     case TX_OP_BNOT:
-        return tx_is_signed(n->dtype) ? (tx_bounds){a.hi == POS_INF ? NEG_INF : -1 - a.hi, a.lo == NEG_INF ? POS_INF : -1 - a.lo}
-                                      : tx_dtype_range(n->dtype);
+        return tx_is_signed(n->dtype)
+                   ? (tx_bounds){a.hi == POS_INF ? NEG_INF : -1 - a.hi, a.lo == NEG_INF ? POS_INF : -1 - a.lo}
+                   : tx_dtype_range(n->dtype);
     case TX_OP_CAST: return cast(n, a);
     case TX_OP_NOT: return (tx_bounds){1 - a.hi, 1 - a.lo};
     case TX_OP_AND: return (tx_bounds){least(a.lo, b.lo), least(a.hi, b.hi)};

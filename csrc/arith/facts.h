@@ -27,7 +27,7 @@ typedef struct tx_known {
     uint32_t before; /* entry that this one hides + 1, or 0 */
     tx_bounds range;
     int64_t multiple, remainder; /* 1, 0: nothing */
-    const tx_node *equal; /* or NULL */
+    const tx_node *equal;        /* or NULL */
 } tx_known;
 
 typedef struct tx_facts_mark {
@@ -38,12 +38,13 @@ struct tx_facts {
     tx_ctx *c;
     tx_map index; /* key -> entry + 1, 0: none */
     TX_VEC(tx_known) known;
-    TX_VEC(tx_lin) least; /* linear forms that are >= 0 */
+    TX_VEC(tx_lin) least;                 /* linear forms that are >= 0 */
     TX_VEC(const tx_node *) holds, fails; /* conditions that are neither */
     TX_VEC(tx_facts_mark) marks;
     uint32_t serial, last_serial; /* number of the present set of facts, for the memo tables */
     uint32_t depth;               /* of recursion */
-    tx_map bounds, divisors, simple, simple_part; /* (expression, serial) -> entry of `ranges`, `multiples`, or the expression */
+    tx_map bounds, divisors, simple,
+        simple_part; /* (expression, serial) -> entry of `ranges`, `multiples`, or the expression */
     TX_VEC(tx_bounds) ranges;
     TX_VEC(tx_bounds) multiples;
 };
@@ -88,12 +89,13 @@ bool tx_never_wraps(tx_facts *f, const tx_node *n);
 /* ---- linear.c ---- */
 void tx_lin_exact(tx_facts *f, const tx_node *n, tx_lin *out); /* equal to n's value as an integer */
 void tx_lin_plain(tx_facts *f, const tx_node *n, tx_lin *out); /* the same through operators of n's dtype only */
-void tx_lin_ring(tx_facts *f, const tx_node *n, tx_lin *out);  /* equal to n modulo 2^bits; operators of n's dtype only */
-void tx_lin_add(tx_lin *to, const tx_lin *l, int64_t k);       /* to += k * l */
+void
+tx_lin_ring(tx_facts *f, const tx_node *n, tx_lin *out); /* equal to n modulo 2^bits; operators of n's dtype only */
+void tx_lin_add(tx_lin *to, const tx_lin *l, int64_t k); /* to += k * l */
 void tx_lin_term(tx_lin *to, const tx_node *atom, int64_t k);
 tx_bounds tx_lin_bounds(tx_facts *f, const tx_lin *l);
 const tx_node *tx_lin_build(tx_facts *f, const tx_lin *l, tx_dtype t);
-uint32_t tx_lin_cost(const tx_lin *l); /* nodes that tx_lin_build makes, atoms counting one */
+uint32_t tx_lin_cost(const tx_lin *l);             /* nodes that tx_lin_build makes, atoms counting one */
 bool tx_prove_least(tx_facts *f, const tx_lin *l); /* l >= 0 */
 
 #endif

@@ -137,9 +137,7 @@ collect(maker *m, const tx_node *n, int64_t k)
         m->out->cost++;
         collect(m, n->arg[0], k);
         break;
-    case TX_OP_LIKELY:
-        collect(m, n->arg[0], k);
-        break;
+    case TX_OP_LIKELY: collect(m, n->arg[0], k); break;
     case TX_OP_VAR:
         known = m->only ? NULL : tx_known_of(m->f, n);
         if (!known || !known->equal)

@@ -306,7 +306,8 @@ static const tx_node *
 choose_proved(tx_facts *f, const tx_node *n)
 {
     const tx_node *a = n->arg[0], *b = n->arg[1];
-    int below = tx_prove(f, binary(f, TX_OP_LE, a, b)), above = below >= 0 ? -1 : tx_prove(f, binary(f, TX_OP_LE, b, a));
+    int below = tx_prove(f, binary(f, TX_OP_LE, a, b)),
+        above = below >= 0 ? -1 : tx_prove(f, binary(f, TX_OP_LE, b, a));
 
     if (below < 0 && above == 1)
         below = tx_same_expr(a, b) ? 1 : 0;
@@ -418,8 +419,8 @@ with_simple_operands(tx_facts *f, const tx_node *n)
     if (n->nargs > 4 && (args = tx_new(f->c, const tx_node *, n->nargs)) == NULL)
         return n;
     for (uint32_t i = 0; i < n->nargs; i++) {
-        args[i] = n->arg[i] ? simplify(f, n->arg[i], is_sum(n) && is_sum(n->arg[i]) && n->dtype == n->arg[i]->dtype)
-                            : NULL;
+        args[i] =
+            n->arg[i] ? simplify(f, n->arg[i], is_sum(n) && is_sum(n->arg[i]) && n->dtype == n->arg[i]->dtype) : NULL;
         if (!args[i] || (i == 1 && args[1] != n->arg[1] && is_refused(n, args[1])))
             args[i] = n->arg[i];
         changed |= args[i] != n->arg[i];

@@ -10,17 +10,15 @@
 #include "ir/print.h"
 
 typedef struct canon_key {
-    size_t at, n; /* words in the sequence */
+    uint32_t at, n; /* words in the sequence */
 } canon_key;
 
 typedef struct canon {
-    uint64_t *out; /* the sequence */
-    size_t nout, cap_out;
-    uint64_t *stack; /* words of keys under construction */
-    size_t n, cap;
-    canon_key *keys;
-    uint32_t nkeys, cap_keys;
-    tx_map by_hash; /* hash of a key -> its number */
+    tx_ctx *c;              /* scratch */
+    TX_VEC(uint64_t) out;   /* the sequence */
+    TX_VEC(uint64_t) stack; /* words of keys under construction */
+    TX_VEC(canon_key) keys;
+    tx_map by_hash;           /* hash of a key -> its number */
     tx_map nodes, vars, bufs; /* pointer -> number */
     uint64_t nvars;
     bool free_by_identity; /* variables that nothing binds keep their identity */
@@ -31,38 +29,18 @@ enum { TAG_KEY = 0x4b, TAG_OPEN = 0x28, TAG_CLOSE = 0x29, TAG_BUFFER = 0x10000 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-static bool
-grow(canon *s, uint64_t **at, size_t *cap, size_t want)
-{
-    size_t to = *cap ? *cap * 2 : 256;
-    uint64_t *more;
-
-    if (want <= *cap)
-        return true;
-    while (to < want)
-        to *= 2;
-    more = tx_realloc(*at, to * sizeof **at);
-    if (!more) {
-        s->failed = true;
-        return false;
-    }
-    *at = more;
-    *cap = to;
-    return true;
-}
-
 static void
 emit(canon *s, uint64_t word)
 {
-    if (grow(s, &s->out, &s->cap_out, s->nout + 1))
-        s->out[s->nout++] = word;
+    if (s->failed || !tx_push(s->c, &s->out, word))
+        s->failed = true;
 }
 
 static void
 push(canon *s, uint64_t word)
 {
-    if (grow(s, &s->stack, &s->cap, s->n + 1))
-        s->stack[s->n++] = word;
+    if (s->failed || !tx_push(s->c, &s->stack, word))
+        s->failed = true;
 }
 
 static void
@@ -80,40 +58,31 @@ push_text(canon *s, const tx_str *str)
 
 /* The number of the key made of the words above `mark`, which are taken off. A new key enters the sequence. */
 static uint64_t
-number_key(canon *s, size_t mark)
+number_key(canon *s, uint32_t mark)
 {
-    size_t n = s->n - mark;
+    uint32_t n = s->stack.n - mark, at;
+    const uint64_t *words = s->stack.at + mark;
     uint64_t h, known;
 
     if (s->failed)
         return 0;
-    s->n = mark;
-    h = tx_hash_bytes(s->stack + mark, n * sizeof *s->stack, 0x7c) | 1;
+    s->stack.n = mark;
+    h = tx_hash_bytes(words, n * sizeof *words, 0x7c) | 1;
     for (; tx_map_get(&s->by_hash, h, &known); h += 2) {
-        const canon_key *k = &s->keys[known - 1];
-        if (k->n == n && memcmp(s->out + k->at, s->stack + mark, n * sizeof *s->out) == 0)
+        const canon_key *k = &s->keys.at[known - 1];
+        if (k->n == n && memcmp(s->out.at + k->at, words, n * sizeof *words) == 0)
             return known;
-    }
-    if (s->nkeys == s->cap_keys) {
-        uint32_t to = s->cap_keys ? s->cap_keys * 2 : 128;
-        canon_key *more = tx_realloc(s->keys, to * sizeof *more);
-        if (!more) {
-            s->failed = true;
-            return 0;
-        }
-        s->keys = more;
-        s->cap_keys = to;
     }
     emit(s, TAG_KEY);
     emit(s, n);
-    if (!grow(s, &s->out, &s->cap_out, s->nout + n))
-        return 0;
-    memcpy(s->out + s->nout, s->stack + mark, n * sizeof *s->out);
-    s->keys[s->nkeys] = (canon_key){s->nout, n};
-    s->nout += n;
-    if (!tx_map_put(&s->by_hash, h, ++s->nkeys))
+    at = s->out.n;
+    for (uint32_t i = 0; i < n; i++)
+        emit(s, words[i]);
+    if (s->failed || !tx_push(s->c, &s->keys, ((canon_key){at, n})) || !tx_map_put(&s->by_hash, h, s->keys.n)) {
         s->failed = true;
-    return s->nkeys;
+        return 0;
+    }
+    return s->keys.n;
 }
 
 static void
@@ -179,7 +148,7 @@ push_attrs(canon *s, const tx_attr *a, uint32_t n)
 static uint64_t
 extent(canon *s, const tx_node *n)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     if (n->op != TX_OP_INT)
         return expr(s, n);
@@ -191,7 +160,7 @@ extent(canon *s, const tx_node *n)
 static uint64_t
 buffer(canon *s, const tx_buffer *b)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
     uint64_t known;
 
     if (tx_map_get(&s->bufs, (uint64_t)(uintptr_t)b, &known))
@@ -219,7 +188,7 @@ buffer(canon *s, const tx_buffer *b)
 static uint64_t
 pointer(canon *s, const tx_var *data)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push(s, TX_OP_VAR);
     push(s, use_var(s, data));
@@ -259,7 +228,7 @@ push_payload(canon *s, const tx_node *n)
 static uint64_t
 expr(canon *s, const tx_node *n)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
     uint64_t known;
     uint32_t count;
 
@@ -304,7 +273,7 @@ pointer_var(const tx_node *n)
 static void
 emit_texts(canon *s, const tx_str *kind, const tx_str *const *parts, uint32_t n)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push_text(s, kind);
     for (uint32_t i = 0; i < n; i++)
@@ -315,7 +284,7 @@ emit_texts(canon *s, const tx_str *kind, const tx_str *const *parts, uint32_t n)
 static void
 emit_attrs(canon *s, const tx_attr *a, uint32_t n)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push_attrs(s, a, n);
     emit(s, number_key(s, mark));
@@ -347,7 +316,7 @@ declaration(canon *s, const tx_node *n)
 static void
 packed_call(canon *s, const tx_str *name, const tx_node *const *args, uint32_t n)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push_text(s, name);
     for (uint32_t i = 0; i < n; i++)
@@ -372,7 +341,7 @@ static void
 device(canon *s, const tx_node *n)
 {
     const tx_launch *l = n->u.launch;
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     for (int i = TX_L_BODY + 1; i < TX_L__COUNT; i++)
         push(s, i < TX_L_CLUSTER_X ? or_default(s, n->arg[i], 1) : expr(s, n->arg[i]));
@@ -392,7 +361,7 @@ static void
 loop(canon *s, const tx_node *n)
 {
     const tx_loop *l = n->u.loop;
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push(s, (uint64_t)l->kind << 32 | (uint32_t)l->unroll);
     push(s, expr(s, n->arg[0]));
@@ -411,7 +380,7 @@ static void
 scope_id(canon *s, const tx_node *n)
 {
     const tx_scope_id *id = n->u.scope_id;
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push(s, (uint64_t)id->binding << 24 | (uint64_t)id->nvars << 16 | (uint64_t)id->nextents << 8 | id->npreferred);
     push(s, id->dtype ? id->dtype : TX_I32);
@@ -427,7 +396,7 @@ scope_id(canon *s, const tx_node *n)
 static void
 bind(canon *s, const tx_node *n)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push(s, expr(s, n->arg[0]));
     push_var_type(s, n->u.var);
@@ -441,7 +410,7 @@ bind(canon *s, const tx_node *n)
 static void
 plain(canon *s, const tx_node *n, uint32_t exprs)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     if (n->op == TX_OP_STORE) {
         push(s, buffer(s, n->u.buf));
@@ -514,7 +483,7 @@ list(canon *s, const tx_node *n)
 static void
 param(canon *s, const tx_func *f, const tx_param *a)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push(s, a->flags & TX_PARAM_OPTIONAL_ABSENT);
     if (a->buffer && !(f->flags & TX_FUNC_KERNEL)) {
@@ -530,7 +499,7 @@ param(canon *s, const tx_func *f, const tx_param *a)
 static void
 function(canon *s, const tx_func *f)
 {
-    size_t mark = s->n;
+    uint32_t mark = s->stack.n;
 
     push_text(s, f->symbol);
     push(s, f->flags & TX_FUNC_PERSISTENT);
@@ -544,24 +513,32 @@ function(canon *s, const tx_func *f)
     list(s, f->body);
 }
 
+static canon
+new_canon(bool free_by_identity)
+{
+    canon s = {.c = tx_ctx_new(), .free_by_identity = free_by_identity};
+
+    s.failed = s.c == NULL;
+    return s;
+}
+
 static void
 free_canon(canon *s)
 {
-    tx_free(s->out);
-    tx_free(s->stack);
-    tx_free(s->keys);
     tx_map_free(&s->by_hash);
     tx_map_free(&s->nodes);
     tx_map_free(&s->vars);
     tx_map_free(&s->bufs);
+    if (s->c)
+        tx_ctx_free(s->c);
 }
 
 /* Compares and frees both. */
 static bool
 same_words(canon *a, canon *b)
 {
-    bool same = !a->failed && !b->failed && a->nout == b->nout &&
-                (a->nout == 0 || memcmp(a->out, b->out, a->nout * sizeof *a->out) == 0);
+    bool same = !a->failed && !b->failed && a->out.n == b->out.n &&
+                (a->out.n == 0 || memcmp(a->out.at, b->out.at, a->out.n * sizeof *a->out.at) == 0);
 
     free_canon(a);
     free_canon(b);
@@ -571,10 +548,12 @@ same_words(canon *a, canon *b)
 bool
 tx_equal_funcs(const tx_func *a, const tx_func *b)
 {
-    canon x = {0}, y = {0};
+    canon x, y;
 
     if (a == b)
         return true;
+    x = new_canon(false);
+    y = new_canon(false);
     function(&x, a);
     function(&y, b);
     return same_words(&x, &y);
@@ -583,11 +562,11 @@ tx_equal_funcs(const tx_func *a, const tx_func *b)
 uint64_t
 tx_hash_func(const tx_func *f)
 {
-    canon x = {0};
+    canon x = new_canon(false);
     uint64_t h;
 
     function(&x, f);
-    h = tx_hash_bytes(x.out, x.nout * sizeof *x.out, 0x71);
+    h = tx_hash_bytes(x.out.at, x.out.n * sizeof *x.out.at, 0x71);
     free_canon(&x);
     return h;
 }
@@ -595,12 +574,14 @@ tx_hash_func(const tx_func *f)
 bool
 tx_equal_nodes(const tx_node *a, const tx_node *b)
 {
-    canon x = {.free_by_identity = true}, y = {.free_by_identity = true};
+    canon x, y;
 
     if (a == b || !a || !b)
         return a == b;
     if (tx_is_stmt(a) != tx_is_stmt(b))
         return false;
+    x = new_canon(true);
+    y = new_canon(true);
     if (tx_is_stmt(a)) {
         list(&x, a);
         list(&y, b);
@@ -623,7 +604,7 @@ find_func(const tx_module *m, const tx_str *name)
 bool
 tx_equal_modules(const tx_module *a, const tx_module *b)
 {
-    canon x = {0}, y = {0};
+    canon x, y;
 
     if (a == b)
         return true;
@@ -634,6 +615,8 @@ tx_equal_modules(const tx_module *a, const tx_module *b)
         if (!other || !tx_equal_funcs(a->funcs[i], other))
             return false;
     }
+    x = new_canon(false);
+    y = new_canon(false);
     emit_attrs(&x, a->attrs, a->nattrs);
     emit_attrs(&y, b->attrs, b->nattrs);
     return same_words(&x, &y);

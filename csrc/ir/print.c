@@ -95,13 +95,13 @@ name_params(tx_printer *p, const tx_func *f, const char **names)
             continue;
         }
         if (form == PARAM_MATCHED) {
-            const tx_str *own = a->name && a->name != a->buffer->name
-                                    ? a->name
-                                    : tx_intern_f(p->c, "%s_handle", a->buffer->name->text);
+            const tx_str *own =
+                a->name && a->name != a->buffer->name ? a->name : tx_intern_f(p->c, "%s_handle", a->buffer->name->text);
             name = tx_print_fresh(p, own);
         } else {
             const tx_str *own = a->name ? a->name : a->var ? a->var->name : NULL;
-            if (own && a->buffer && !(a->flags & TX_PARAM_OPTIONAL_ABSENT)) /* a kernel's pointer; views have the name */
+            if (own && a->buffer &&
+                !(a->flags & TX_PARAM_OPTIONAL_ABSENT)) /* a kernel's pointer; views have the name */
                 own = tx_intern_f(p->c, "%s_ptr", a->buffer->name->text);
             name = tx_print_fresh(p, own);
         }
@@ -256,9 +256,10 @@ print_func(tx_printer *p, const tx_func *f, const tx_str *name)
     /* the function's own name is free inside of it, but must be a word */
     size_t n = 0;
     for (; own[n] && n < sizeof word - 1; n++)
-        word[n] = (own[n] >= '0' && own[n] <= '9') || (own[n] >= 'a' && own[n] <= 'z') || (own[n] >= 'A' && own[n] <= 'Z')
-                      ? own[n]
-                      : '_';
+        word[n] =
+            (own[n] >= '0' && own[n] <= '9') || (own[n] >= 'a' && own[n] <= 'z') || (own[n] >= 'A' && own[n] <= 'Z')
+                ? own[n]
+                : '_';
     word[n] = 0;
     tx_sb_f(out, "def %s(", n ? word : "f");
     p->base_level = ++p->level;

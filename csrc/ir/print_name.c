@@ -5,10 +5,10 @@
 
 /* Words that a printed function needs for itself. */
 static const char *const reserved[] = {
-    "False", "None",   "True",  "and",    "as",   "assert", "async", "await",  "break",    "class", "continue", "def",
-    "del",   "elif",   "else",  "except", "finally", "for", "from",  "global", "if",       "import", "in",      "is",
-    "lambda", "nonlocal", "not", "or",    "pass", "raise",  "return", "try",   "while",    "with",  "yield",    "range",
-    "T",     "I",      "Module",
+    "False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break",  "class",
+    "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",   "from",   "global",
+    "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",    "pass",   "raise",
+    "return",   "try",    "while", "with", "yield",  "range",    "T",       "I",     "Module",
 };
 
 bool

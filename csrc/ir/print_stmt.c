@@ -203,8 +203,7 @@ print_decl_stmt(tx_printer *p, const tx_node *n)
     print_views_behind(p, n->u.buf);
 }
 
-static bool
-reads(tx_visitor *v, const tx_node *n);
+static bool reads(tx_visitor *v, const tx_node *n);
 
 typedef struct read_finder {
     tx_visitor visitor;
@@ -250,7 +249,9 @@ print_cell(tx_printer *p, const tx_buffer *b, const tx_node *init)
         return;
     }
     tx_sb_f(p->out, "%s = T.%s(", name,
-            b->scope == TX_LOCAL ? "local_scalar" : b->scope == TX_SHARED ? "shared_scalar" : "alloc_scalar");
+            b->scope == TX_LOCAL    ? "local_scalar"
+            : b->scope == TX_SHARED ? "shared_scalar"
+                                    : "alloc_scalar");
     tx_print_dtype(p, b->dtype);
     if (b->scope != TX_LOCAL && b->scope != TX_SHARED)
         tx_sb_f(p->out, ", \"%s\"", tx_scope_name((tx_scope)b->scope));
@@ -271,7 +272,9 @@ print_alloc(tx_printer *p, const tx_node *n, const tx_node *next)
         print_cell(p, b, merged ? next->arg[0] : NULL);
     } else {
         tx_sb_f(p->out, "%s = T.%s(", tx_print_name(p, b, b->name),
-                scope == TX_LOCAL ? "alloc_local" : scope == TX_SHARED ? "alloc_shared" : "alloc_buffer");
+                scope == TX_LOCAL    ? "alloc_local"
+                : scope == TX_SHARED ? "alloc_shared"
+                                     : "alloc_buffer");
         print_shape_and_dtype(p, b);
         tx_print_buffer_rest(p, b, scope == TX_LOCAL || scope == TX_SHARED ? scope : TX_GLOBAL, false);
         tx_sb_putc(p->out, ')');
@@ -668,11 +671,20 @@ print_word(tx_printer *p, const tx_node *n)
 }
 
 static void (*const form[TX_OP__COUNT])(tx_printer *p, const tx_node *n) = {
-    [TX_OP_BIND] = print_bind,         [TX_OP_STORE] = print_store,   [TX_OP_DECL] = print_decl_stmt,
-    [TX_OP_MATCH] = print_match,       [TX_OP_FOR] = print_for,       [TX_OP_WHILE] = print_while,
-    [TX_OP_IF] = print_if,             [TX_OP_BREAK] = print_word,    [TX_OP_CONTINUE] = print_word,
-    [TX_OP_RETURN] = print_return,     [TX_OP_EVAL] = print_eval,     [TX_OP_ASSERT] = print_assert,
-    [TX_OP_SCOPE_ID] = print_scope_id, [TX_OP_LAUNCH] = print_launch,
+    [TX_OP_BIND] = print_bind,
+    [TX_OP_STORE] = print_store,
+    [TX_OP_DECL] = print_decl_stmt,
+    [TX_OP_MATCH] = print_match,
+    [TX_OP_FOR] = print_for,
+    [TX_OP_WHILE] = print_while,
+    [TX_OP_IF] = print_if,
+    [TX_OP_BREAK] = print_word,
+    [TX_OP_CONTINUE] = print_word,
+    [TX_OP_RETURN] = print_return,
+    [TX_OP_EVAL] = print_eval,
+    [TX_OP_ASSERT] = print_assert,
+    [TX_OP_SCOPE_ID] = print_scope_id,
+    [TX_OP_LAUNCH] = print_launch,
 };
 
 /* Gives how many statements were written: 2 when the store behind an allocation went with it. */

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ir/ir.h"
 
-/* Where a statement stands: "<root>.body.seq[2].body". Lives in the verifier's own arena, as definitions outlive blocks. */
+/* Where a statement stands: "<root>.body.seq[2].body". Lives as long as the verifier, as definitions outlive blocks. */
 typedef struct path {
     const struct path *up;
     const char *label;
@@ -19,17 +19,16 @@ typedef struct definition {
 
 typedef struct verifier {
     tx_ctx *c;
-    tx_arena arena;
-    tx_map defs;  /* variable or buffer -> definition */
-    tx_map clean; /* expression -> depth << 32 | serial of the block in which it was found right */
-    definition **shown; /* definitions that the open blocks made, to be hidden at their end */
-    uint32_t nshown, cap_shown;
-    uint32_t *serials; /* of the open blocks */
-    uint32_t depth, cap_depth, next_serial;
+    tx_ctx *scratch;            /* paths and definitions */
+    tx_map defs;                /* variable or buffer -> definition */
+    tx_map clean;               /* expression -> depth << 32 | serial of the block in which it was found right */
+    TX_VEC(definition *) shown; /* definitions that the open blocks made, to be hidden at their end */
+    TX_VEC(uint32_t) serials;   /* of the open blocks */
+    uint32_t next_serial;
     uint32_t loops;
     const path *at;
     tx_span span; /* of the statement */
-    bool failed; /* out of memory */
+    bool failed;  /* out of memory */
 } verifier;
 
 static void
@@ -57,7 +56,7 @@ path_text(verifier *v, const path *p, tx_sb *out)
 static const path *
 step(verifier *v, const path *up, const char *label, int64_t index)
 {
-    path *p = tx_arena_alloc(&v->arena, sizeof *p, _Alignof(path));
+    path *p = tx_new(v->scratch, path, 1);
 
     if (!p) {
         v->failed = true;
@@ -90,39 +89,21 @@ fault(verifier *v, tx_span span, int id, const tx_str *name, const path *first, 
 
 /* ---- definitions ------------------------------------------------------------------------------------------------- */
 
-static bool
-grow(verifier *v, void **at, uint32_t *cap, size_t size, uint32_t want)
-{
-    uint32_t to = *cap ? *cap * 2 : 64;
-    void *more;
-
-    if (want <= *cap)
-        return true;
-    more = tx_realloc(*at, to * size);
-    if (!more) {
-        v->failed = true;
-        return false;
-    }
-    *at = more;
-    *cap = to;
-    return true;
-}
-
 static uint32_t
 open_block(verifier *v)
 {
-    if (grow(v, (void **)&v->serials, &v->cap_depth, sizeof *v->serials, v->depth + 1))
-        v->serials[v->depth++] = ++v->next_serial;
-    return v->nshown;
+    if (!tx_push(v->scratch, &v->serials, ++v->next_serial))
+        v->failed = true;
+    return v->shown.n;
 }
 
 static void
 close_block(verifier *v, uint32_t mark)
 {
-    while (v->nshown > mark)
-        v->shown[--v->nshown]->visible = false;
-    if (v->depth)
-        v->depth--;
+    while (v->shown.n > mark)
+        v->shown.at[--v->shown.n]->visible = false;
+    if (v->serials.n)
+        v->serials.n--;
 }
 
 static void
@@ -131,16 +112,15 @@ define(verifier *v, const void *what, const tx_str *name, tx_span span)
     definition *d = tx_map_ptr(&v->defs, what);
 
     if (d) {
-        bool nested = d->visible && d->depth < v->depth;
+        bool nested = d->visible && d->depth < v->serials.n;
         fault(v, span, nested ? TX_E_REDEFINED_NESTED : TX_E_REDEFINED, name, d->at, v->at);
-    } else if ((d = tx_arena_alloc(&v->arena, sizeof *d, _Alignof(definition))) == NULL ||
-               !tx_map_put_ptr(&v->defs, what, d)) {
+    } else if ((d = tx_new(v->scratch, definition, 1)) == NULL || !tx_map_put_ptr(&v->defs, what, d)) {
         v->failed = true;
         return;
     }
-    *d = (definition){v->at, v->depth, true};
-    if (grow(v, (void **)&v->shown, &v->cap_shown, sizeof *v->shown, v->nshown + 1))
-        v->shown[v->nshown++] = d;
+    *d = (definition){v->at, v->serials.n, true};
+    if (!tx_push(v->scratch, &v->shown, d))
+        v->failed = true;
 }
 
 static void
@@ -223,13 +203,15 @@ dtypes(verifier *v, const tx_node *n)
             if (n->arg[i]->dtype != n->dtype)
                 tx_fail(v->c, place(v, n), TX_E_INTERNAL,
                         tx_intern_f(v->c, "%s of %s has an operand of %s", name, tx_dtype_name(v->c, n->dtype),
-                                    tx_dtype_name(v->c, n->arg[i]->dtype))->text);
+                                    tx_dtype_name(v->c, n->arg[i]->dtype))
+                            ->text);
         break;
     case TX_RULE_COMPARE:
         if (n->arg[1]->dtype != a || !tx_is_bool(n->dtype) || tx_lanes(n->dtype) != tx_lanes(a))
             tx_fail(v->c, place(v, n), TX_E_INTERNAL,
                     tx_intern_f(v->c, "%s compares %s and %s", name, tx_dtype_name(v->c, a),
-                                tx_dtype_name(v->c, n->arg[1]->dtype))->text);
+                                tx_dtype_name(v->c, n->arg[1]->dtype))
+                        ->text);
         break;
     case TX_RULE_LOGIC:
         for (uint32_t i = 0; i < n->nargs; i++)
@@ -239,9 +221,9 @@ dtypes(verifier *v, const tx_node *n)
         break;
     case TX_RULE_SAME:
         if (n->dtype != a)
-            tx_fail(v->c, place(v, n), TX_E_INTERNAL,
-                    tx_intern_f(v->c, "%s of %s is %s", name, tx_dtype_name(v->c, a),
-                                tx_dtype_name(v->c, n->dtype))->text);
+            tx_fail(
+                v->c, place(v, n), TX_E_INTERNAL,
+                tx_intern_f(v->c, "%s of %s is %s", name, tx_dtype_name(v->c, a), tx_dtype_name(v->c, n->dtype))->text);
         break;
     default: break;
     }
@@ -256,8 +238,8 @@ is_clean(const verifier *v, const tx_node *n)
 {
     uint64_t found;
 
-    return tx_map_get(&v->clean, (uint64_t)(uintptr_t)n, &found) && (found >> 32) < v->depth &&
-           v->serials[found >> 32] == (uint32_t)found;
+    return tx_map_get(&v->clean, (uint64_t)(uintptr_t)n, &found) && (found >> 32) < v->serials.n &&
+           v->serials.at[found >> 32] == (uint32_t)found;
 }
 
 static void
@@ -288,8 +270,9 @@ expr(verifier *v, const tx_node *n)
             expr(v, n->arg[i]);
         dtypes(v, n);
     }
-    if (v->depth && errors == v->c->nerrors &&
-        !tx_map_put(&v->clean, (uint64_t)(uintptr_t)n, (uint64_t)(v->depth - 1) << 32 | v->serials[v->depth - 1]))
+    if (v->serials.n && errors == v->c->nerrors &&
+        !tx_map_put(&v->clean, (uint64_t)(uintptr_t)n,
+                    (uint64_t)(v->serials.n - 1) << 32 | v->serials.at[v->serials.n - 1]))
         v->failed = true;
 }
 
@@ -523,10 +506,11 @@ parameters(verifier *v, const tx_func *f)
 bool
 tx_verify_func(tx_ctx *c, const tx_func *f)
 {
-    verifier v = {.c = c, .span = f->span};
+    verifier v = {.c = c, .scratch = tx_ctx_new(), .span = f->span};
     uint32_t errors = c->nerrors;
 
-    tx_arena_init(&v.arena);
+    if (!v.scratch)
+        return tx_fail(c, f->span, TX_E_NO_MEMORY);
     open_block(&v);
     parameters(&v, f);
     v.at = NULL;
@@ -537,9 +521,7 @@ tx_verify_func(tx_ctx *c, const tx_func *f)
         tx_fail(c, f->span, TX_E_NO_MEMORY);
     tx_map_free(&v.defs);
     tx_map_free(&v.clean);
-    tx_free(v.shown);
-    tx_free(v.serials);
-    tx_arena_free(&v.arena);
+    tx_ctx_free(v.scratch);
     return errors == c->nerrors;
 }
 

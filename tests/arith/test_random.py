@@ -74,7 +74,13 @@ def test_divisors_hold(problem, m, r):
 
 
 @quick
-@given(model.problems(), model.trees(), model.trees(), st.sampled_from(model.COMPARISONS), st.sampled_from(model.COMPARISONS))
+@given(
+    model.problems(),
+    model.trees(),
+    model.trees(),
+    st.sampled_from(model.COMPARISONS),
+    st.sampled_from(model.COMPARISONS),
+)
 def test_proofs_are_true_where_the_assumption_holds(problem, b, c, op, op2):
     ctx, dtype, variables, e, known, samples = make(problem)
     right = model.build(ctx, dtype, variables, b)

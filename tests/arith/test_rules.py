@@ -15,7 +15,15 @@ class World:
 
     def __init__(self):
         self.ctx = _core.Context()
-        kinds = {"x": "int32", "y": "int32", "z": "int32", "n": "int32", "byte": "uint8", "u": "uint32", "wide": "int64"}
+        kinds = {
+            "x": "int32",
+            "y": "int32",
+            "z": "int32",
+            "n": "int32",
+            "byte": "uint8",
+            "u": "uint32",
+            "wide": "int64",
+        }
         self.names = {k: _core.var(self.ctx, "let", k, t) for k, t in kinds.items()}
         self.names["size"] = _core.var(self.ctx, "symbol", "size", "int32")
         for name in ("min", "max", "truncdiv", "truncmod", "ceildiv"):
@@ -360,7 +368,13 @@ def test_time_is_linear():
         sums = [v[i % 8] * (i + 1) + v[(i + 3) % 8] % 4 for i in range(n)]
         e = sums[0]
         for i, s in enumerate(sums[1:]):
-            e = _core.select(ctx, s < i, s, e // 3 + 1, False) if i % 50 == 49 else _core.op(ctx, "MAX", e, s) if i % 7 else e + s
+            e = (
+                _core.select(ctx, s < i, s, e // 3 + 1, False)
+                if i % 50 == 49
+                else _core.op(ctx, "MAX", e, s)
+                if i % 7
+                else e + s
+            )
         return ctx, e, {x: (0, 100) for x in v}
 
     def cost(n):

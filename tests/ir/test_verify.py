@@ -41,8 +41,8 @@ def test_variable_out_of_scope():
         b.store(A, (i,), 0)
 
     assert message(make) == (
-        "Invalid use of undefined variable i at <root>.body.seq[1].indices. While this variable was previously defined at "
-        "<root>.body.seq[0], this definition is no longer in-scope."
+        "Invalid use of undefined variable i at <root>.body.seq[1].indices. While this variable was previously defined "
+        "at <root>.body.seq[0], this definition is no longer in-scope."
     )
 
 
@@ -57,8 +57,8 @@ def test_variable_of_a_branch_is_gone_after_it():
         b.close()
 
     assert message(make) == (
-        "Invalid use of undefined variable x at <root>.body.else_case.value. While this variable was previously defined at "
-        "<root>.body.then_case.seq[0], this definition is no longer in-scope."
+        "Invalid use of undefined variable x at <root>.body.else_case.value. While this variable was previously defined "
+        "at <root>.body.then_case.seq[0], this definition is no longer in-scope."
     )
 
 
@@ -69,8 +69,8 @@ def test_nested_definitions():
         b.store(A, (0,), _core.let(ctx, v, A[2], inner + v))
 
     assert message(make) == (
-        "TIR is ill-formed, due to multiple nested definitions of variable v. It was first defined at <root>.body.value, "
-        "and was re-defined at <root>.body.value"
+        "TIR is ill-formed, due to multiple nested definitions of variable v. It was first defined at "
+        "<root>.body.value, and was re-defined at <root>.body.value"
     )
 
 
@@ -81,8 +81,8 @@ def test_definitions_in_sequence():
         b.store(A, (0,), _core.let(ctx, v, A[2], v + 2))
 
     assert message(make) == (
-        "TIR is ill-formed, due to multiple definitions of variable v. It was first defined at <root>.body.seq[0].value, "
-        "and was later re-defined at <root>.body.seq[1].value"
+        "TIR is ill-formed, due to multiple definitions of variable v. It was first defined at "
+        "<root>.body.seq[0].value, and was later re-defined at <root>.body.seq[1].value"
     )
 
 

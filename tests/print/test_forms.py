@@ -55,7 +55,7 @@ def expression(make) -> str:
     return body(f).splitlines()[-1].removeprefix("A[0] = ")
 
 
-# ---- expressions ------------------------------------------------------------------------------------------------------------
+# ---- expressions -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def expression(make) -> str:
         'T.reinterpret("int32", T.Cast("float32", x))',
         'T.Cast("int32", T.uint32(4294967295) - T.Cast("uint32", x))',
         "T.popcount(x) + T.clz(x)",
-        "T.cuda.thread_idx(\"y\") + T.cuda.lane_id()",
+        'T.cuda.thread_idx("y") + T.cuda.lane_id()',
         "T.Add(1, 2) + x",
         "T.Mul(x, 0)",
         "T.Min(x, x)",
@@ -181,7 +181,7 @@ class _Literals:
     float16 = float32 = float64 = staticmethod(float)
 
 
-# ---- statements --------------------------------------------------------------------------------------------------------------
+# ---- statements --------------------------------------------------------------------------------------------
 
 
 def test_cells_print_as_typed_names():
@@ -292,7 +292,9 @@ def test_launch_configurations():
     @T.function
     def f(A: T.Tensor((64,), T.float32)):
         T.device_entry(
-            launch=T.cuda.LaunchConfig(grid=(2, 3), block=64, cluster=(2, 1), dynamic_smem_bytes=1024, cooperative=True),
+            launch=T.cuda.LaunchConfig(
+                grid=(2, 3), block=64, cluster=(2, 1), dynamic_smem_bytes=1024, cooperative=True
+            ),
             kernel_attrs=T.cuda.KernelAttributes(min_blocks_per_sm=2, max_blocks_per_cluster=4),
         )
         A[T.cuda.thread_idx("x")] = 0.0
@@ -304,7 +306,7 @@ def test_launch_configurations():
     assert tirx.structural_equal(f, tirx.from_source(f.script()))
 
 
-# ---- frames ---------------------------------------------------------------------------------------------------------------------
+# ---- frames ------------------------------------------------------------------------------------------------
 
 
 def test_signature_of_g1():

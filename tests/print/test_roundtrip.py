@@ -11,7 +11,10 @@ import tirx
 from tirx import _core
 
 PASSES = [name for name, _, used in _core.passes() if used]
-MAKERS = {**{n: k.make for n, k in kernels.KERNELS.items()}, **{f"seed_{n}": s.make for n, s in seed_kernels.SEEDS.items()}}
+MAKERS = {
+    **{n: k.make for n, k in kernels.KERNELS.items()},
+    **{f"seed_{n}": s.make for n, s in seed_kernels.SEEDS.items()},
+}
 
 
 def assert_round_trip(f, text: str) -> None:
@@ -56,4 +59,6 @@ def test_modules_parse_back_after_every_pass(name, target):
 def test_a_module_parses_back():
     m = kernels.module_of_two()
     assert_round_trip(m, m.script())
-    assert m.script().startswith("# from tirx.script import ir as I\n# from tirx.script import tirx as T\n\n@I.ir_module\nclass Module:\n")
+    assert m.script().startswith(
+        "# from tirx.script import ir as I\n# from tirx.script import tirx as T\n\n@I.ir_module\nclass Module:\n"
+    )
