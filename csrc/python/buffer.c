@@ -516,7 +516,7 @@ static PyType_Slot pybuf_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pybuf_spec = {"tirx._core.Buffer", sizeof(tx_py_buffer), 0,
+static PyType_Spec pybuf_spec = {"tirx.Buffer", sizeof(tx_py_buffer), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                  pybuf_slots};
 

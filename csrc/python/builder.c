@@ -581,7 +581,7 @@ static PyType_Slot pybld_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pybld_spec = {"tirx._core.Builder", sizeof(tx_py_builder), 0,
+static PyType_Spec pybld_spec = {"tirx.Builder", sizeof(tx_py_builder), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, pybld_slots};
 
 static PyMethodDef pybld_module_methods[] = {

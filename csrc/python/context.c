@@ -603,7 +603,7 @@ static PyType_Slot pyctx_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pyctx_spec = {"tirx._core.Context", sizeof(tx_py_context), 0, Py_TPFLAGS_DEFAULT, pyctx_slots};
+static PyType_Spec pyctx_spec = {"tirx.Context", sizeof(tx_py_context), 0, Py_TPFLAGS_DEFAULT, pyctx_slots};
 
 int
 tx_py_init_context(PyObject *module)

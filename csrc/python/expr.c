@@ -541,7 +541,7 @@ static PyType_Slot pyexpr_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pyexpr_spec = {"tirx._core.Expr", sizeof(tx_py_expr), 0,
+static PyType_Spec pyexpr_spec = {"tirx.Expr", sizeof(tx_py_expr), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, pyexpr_slots};
 
 int

@@ -444,7 +444,7 @@ static PyType_Slot pyfn_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pyfn_spec = {"tirx._core.Function", sizeof(tx_py_function), 0,
+static PyType_Spec pyfn_spec = {"tirx.Function", sizeof(tx_py_function), 0,
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, pyfn_slots};
 
 /* ---- modules ----------------------------------------------------------------------------------------------------- */
@@ -554,7 +554,7 @@ static PyType_Slot pymod_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pymod_spec = {"tirx._core.Module", sizeof(tx_py_module), 0, Py_TPFLAGS_DEFAULT, pymod_slots};
+static PyType_Spec pymod_spec = {"tirx.Module", sizeof(tx_py_module), 0, Py_TPFLAGS_DEFAULT, pymod_slots};
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 

@@ -172,7 +172,7 @@ static PyType_Slot pyreg_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pyreg_spec = {"tirx._core.Region", sizeof(tx_py_region), 0,
+static PyType_Spec pyreg_spec = {"tirx.Region", sizeof(tx_py_region), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                  pyreg_slots};
 
