@@ -57,8 +57,8 @@ def test_variable_of_a_branch_is_gone_after_it():
         b.close()
 
     assert message(make) == (
-        "Invalid use of undefined variable x at <root>.body.else_case.value. While this variable was previously defined "
-        "at <root>.body.then_case.seq[0], this definition is no longer in-scope."
+        "Invalid use of undefined variable x at <root>.body.else_case.value. While this variable was previously "
+        "defined at <root>.body.then_case.seq[0], this definition is no longer in-scope."
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import kernels
+import odd_kernels
 import pytest
 import seed_kernels
 
@@ -11,10 +12,9 @@ import tirx
 from tirx import _core
 
 PASSES = [name for name, _, used in _core.passes() if used]
-MAKERS = {
-    **{n: k.make for n, k in kernels.KERNELS.items()},
-    **{f"seed_{n}": s.make for n, s in seed_kernels.SEEDS.items()},
-}
+MAKERS = {name: k.make for name, k in kernels.KERNELS.items()}
+MAKERS |= {f"seed_{name}": s.make for name, s in seed_kernels.SEEDS.items()}
+MAKERS |= odd_kernels.ODD
 
 
 def assert_round_trip(f, text: str) -> None:
