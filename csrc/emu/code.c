@@ -499,6 +499,12 @@ static void
 generate(tx_code *g)
 {
     reset(g);
+    /* What fails to grow later leaves a last element, whose index its maker gives; so there must be a first. */
+    if (!tx_reserve(g->c, &g->code, 64) || !tx_reserve(g->c, &g->sites, 16) || !tx_reserve(g->c, &g->dims, 16) ||
+        !tx_reserve(g->c, &g->mems, 16) || !tx_reserve(g->c, &g->binds, 16) || !tx_reserve(g->c, &g->consts, 16)) {
+        g->failed = true;
+        return;
+    }
     tx_code_site(g, g->f->span, NULL, "", 0, 0); /* site 0: the kernel */
     bind_params(g);
     tx_code_block(g, g->f->body);

@@ -93,6 +93,8 @@ dims_of(tx_ctx *c, const tx_buffer *b, dims *out)
     const tx_node *step = tx_int(c, TX_I32, 1);
     int64_t extent, whole;
 
+    if (!step)
+        return false;
     out->offset = b->elem_offset;
     if (b->byte_offset)
         out->offset =
@@ -214,7 +216,7 @@ weighted_sum(tx_ctx *c, const tx_buffer *b, const dims *k, const tx_node *const 
             term = tx_cast(c, t, k->offset);
         } else {
             term = tx_cast(c, tx_with_lanes(t, tx_lanes(idx[d]->dtype)), idx[d]);
-            if (!tx_is_const(k->stride[d], 1)) {
+            if (term && !tx_is_const(k->stride[d], 1)) {
                 stride = tx_cast(c, t, k->stride[d]);
                 if (tx_lanes(term->dtype) > 1)
                     stride = tx_broadcast(c, stride, lanes);

@@ -426,7 +426,7 @@ region(tx_rewriter *r, const tx_node *n)
     for (int i = 0; i < 3; i++)
         f->block[i] = n->arg[TX_L_BLOCK_X + i] ? n->arg[TX_L_BLOCK_X + i] : tx_int(s->c, TX_I32, 1);
     f->body = kernel_body(s, &k, n->arg[TX_L_BODY]);
-    if (!f->body || !check_bounds(&k) || !dynamic_memory(&k) || !parameters(&k))
+    if (!f->body || !f->block[0] || !f->block[1] || !f->block[2] || !check_bounds(&k) || !dynamic_memory(&k) || !parameters(&k))
         return NULL;
     for (int i = 0; i < 3; i++)
         if (f->block[i]->op != TX_OP_INT)
