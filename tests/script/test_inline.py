@@ -170,3 +170,10 @@ def test_methods_store_into_cells_of_their_object():
 def test_loads_keep_their_order_with_helpers_that_store():
     text = body("@T.inline\ndef g():\n    B[0] = 5\n    return 1\nB[tx] = B[0] + g()")
     assert text == "v: T.let[T.int32] = B[0]\nB[0] = 5\nB[tx] = v + 1"
+
+
+def test_what_is_computed_from_memory_is_computed_at_the_call():
+    text = body("c: T.int32 = 1\n@T.inline\ndef g(x):\n    nonlocal c\n    c = 5\n    B[tx] = x + x\ng(c + 1)")
+    assert text == "c: T.int32 = 1\nx: T.let[T.int32] = c + 1\nc = 5\nB[tx] = x + x"
+    # an element is passed as it is: a helper may store into it
+    assert body("@T.inline\ndef g(x):\n    A[0] = 5.0\n    A[tx] = x\ng(A[0])").endswith("A[tx] = A[0]")

@@ -82,6 +82,7 @@ _SIGNS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
+_ROWS = {ast.Eq: "EQ", ast.NotEq: "NE", ast.Lt: "LT", ast.LtE: "LE", ast.Gt: "GT", ast.GtE: "GE"}
 _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -369,6 +370,9 @@ class Expressions:
                 other = right if isinstance(left, IR) else left
                 self.ctx.fail("COMPARE_KINDS", _SIGNS[kind], _describe(other))
             self.at(node)
+            if runtime and not isinstance(left, IR):
+                # Python would ask the right side, with the sign turned round
+                return _core.op(self.ctx, _ROWS[kind], left, right)
             try:
                 return function(left, right)
             except TypeError as e:

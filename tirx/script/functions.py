@@ -17,7 +17,7 @@ from typing import Any
 
 from tirx.errors import DiagnosticError
 from tirx.script import source, state
-from tirx.script.expressions import Buffer
+from tirx.script.expressions import Buffer, Expr, is_impure
 from tirx.script.scope import Names, Scope
 from tirx.script.statements import _STATEMENTS, Statements, is_scalar
 
@@ -77,6 +77,10 @@ class Inline:
         scope.shared = self._shared
         for name, value in bound.arguments.items():
             value = p.captured(value)
+            if value.__class__ is Expr and value.op != "LOAD" and is_impure(value):
+                # an element or a cell is passed as it is, for the helper may store into it; what is computed is a value
+                value = p.builder.bind(name, value)
+                p.emitted += 1
             scope.names[name] = value
             if value.__class__ is Buffer and is_scalar(value):
                 scope.stored.add(name)
