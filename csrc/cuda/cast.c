@@ -148,7 +148,7 @@ void
 em_expr_as(em *e, tx_sb *o, tx_dtype to, const tx_node *n, em_prec prec)
 {
     tx_dtype from = tx_scalar_of(n->dtype);
-    cast_plan plan;
+    cast_plan plan = {0};
     bool p;
 
     to = tx_scalar_of(to);

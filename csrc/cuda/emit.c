@@ -279,11 +279,10 @@ emit_func(em *e, const tx_func *f)
     if (e->body.span.n)
         emit_text(e, &e->body, "\n", 1, 0);
     tx_sb_f(&head, "extern \"C\" %s %s ", kernel ? "__global__" : "__device__", ret);
-    if (kernel) {
+    if (kernel && f->launch.required_block_size && (e->t->arch == 0 || e->t->arch >= 90))
+        emit_block_size(e, &head, f);
+    else if (kernel)
         emit_bounds(&head, f);
-        if (f->launch.required_block_size)
-            emit_block_size(e, &head, f);
-    }
     tx_sb_f(&head, "%s(", f->symbol ? f->symbol->text : f->name->text);
     emit_params(e, &head, f);
     e->span = f->span;

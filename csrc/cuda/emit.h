@@ -154,7 +154,11 @@ void em_vector_reinterpret(em *e, tx_sb *o, const tx_node *n, em_prec prec);
 /* order.c: operands whose order C++ leaves open */
 bool em_order_matters(const tx_node *n);
 void em_hold_in_order(em *e, const tx_node *n);
-bool em_has_effect(const tx_node *n); /* writes memory, waits or prints */
+bool em_has_effect(const tx_node *n);   /* writes memory, waits or prints */
+void em_ahead(em *e, const tx_node *n); /* before em_expr of a whole value: order, and shared parts */
+
+/* share.c */
+void em_share(em *e, const tx_node *n);
 
 /* intrin.c */
 bool em_intrin(em *e, tx_sb *o, const tx_node *n, em_prec prec); /* false: not one of its ops */

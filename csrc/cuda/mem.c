@@ -146,11 +146,9 @@ em_store(em *e, const tx_node *n)
         em_vector_store(e, n);
         return;
     }
-    if (em_order_matters(value))
-        em_hold_in_order(e, value);
+    em_ahead(e, value);
     em_expr(e, &from, value, EM_ARG);
-    if (em_order_matters(index))
-        em_hold_in_order(e, index);
+    em_ahead(e, index);
     if (em_element(e, &to, n->u.buf, index, EM_ARG))
         em_linef(e, "%s = %s;", to.n ? to.text : "", from.n ? from.text : "");
     else if (e->c->nerrors == 0)
@@ -164,7 +162,9 @@ em_store(em *e, const tx_node *n)
 static bool
 mem_reads_cell(const tx_node *n, const tx_var *data)
 {
-    if ((n->op == TX_OP_LOAD || n->op == TX_OP_BUFFER_DATA) && n->u.buf->data == data)
+    if (!(n->flags & TX_NF_IMPURE))
+        return false;
+    if (n->op == TX_OP_LOAD && n->u.buf->data == data)
         return true;
     for (uint32_t i = 0; i < n->nargs; i++)
         if (n->arg[i] && mem_reads_cell(n->arg[i], data))
@@ -186,8 +186,7 @@ mem_cell(em *e, const tx_buffer *b, const tx_node *next)
            !(b->flags & TX_BUF_VOLATILE);
     if (init) {
         e->span = next->span;
-        if (em_order_matters(value))
-            em_hold_in_order(e, value);
+        em_ahead(e, value);
         em_expr(e, &s, value, EM_ARG);
     }
     name = em_declare(e, b->data, "");

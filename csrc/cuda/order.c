@@ -72,6 +72,15 @@ em_has_effect(const tx_node *n)
     return false;
 }
 
+/* What has to stand before an expression is written: its operands in order, and what it uses over and over. */
+void
+em_ahead(em *e, const tx_node *n)
+{
+    if (em_order_matters(n))
+        em_hold_in_order(e, n);
+    em_share(e, n);
+}
+
 static void
 order_hold(em *e, const tx_node *n)
 {

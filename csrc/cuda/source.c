@@ -144,6 +144,8 @@ source_enter(tx_visitor *v, const tx_node *n)
     source_visitor *s = (source_visitor *)v;
     em_source found = {NULL, NULL, n->span};
 
+    if (!tx_is_stmt(n) && !(n->flags & TX_NF_IMPURE))
+        return false;
     if (n->op != TX_OP_FUNC_CALL && n->op != TX_OP_CALL_EXTERN && n->op != TX_OP_CALL_PURE_EXTERN)
         return true;
     found.text = n->u.call->source;
@@ -213,6 +215,7 @@ typedef struct needs_visitor {
     tx_visitor v;
     tx_cuda_needs needs;
     int arch;
+    tx_map seen; /* deep nodes, which may be used over and over */
 } needs_visitor;
 
 static bool
@@ -221,7 +224,13 @@ needs_enter(tx_visitor *v, const tx_node *n)
     needs_visitor *s = (needs_visitor *)v;
     unsigned kind = tx_kind(n->dtype);
     int arch = em_intrin_arch(n->op);
+    uint64_t ignored;
 
+    if (!tx_is_stmt(n) && n->depth >= 8) {
+        if (tx_map_get(&s->seen, (uint64_t)(uintptr_t)n, &ignored))
+            return false;
+        tx_map_put(&s->seen, (uint64_t)(uintptr_t)n, 1);
+    }
     if (n->op == TX_OP_FUNC_CALL && n->u.call->source) {
         source_facts f = {0};
 
@@ -246,6 +255,7 @@ needs_of(const tx_module *m)
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (source_is_device(m->funcs[i]))
             tx_walk(&s.v, m->funcs[i]->body);
+    tx_map_free(&s.seen);
     return s;
 }
 

@@ -28,8 +28,7 @@ em_temp(em *e, const tx_node *n, const char *hint)
 static void
 stmt_condition(em *e, tx_sb *o, const tx_node *cond, em_prec prec)
 {
-    if (em_order_matters(cond))
-        em_hold_in_order(e, cond);
+    em_ahead(e, cond);
     em_expr(e, o, cond, prec);
 }
 
@@ -95,8 +94,7 @@ stmt_bind(em *e, const tx_node *n)
     tx_sb s = {0}, type = {0};
     em_name *name;
 
-    if (em_order_matters(value))
-        em_hold_in_order(e, value);
+    em_ahead(e, value);
     if (tx_lanes(value->dtype) > 1) {
         const char *held;
 
@@ -139,8 +137,7 @@ stmt_eval(em *e, const tx_node *n)
         em_line(e, "return;");
         return;
     }
-    if (em_order_matters(x))
-        em_hold_in_order(e, x);
+    em_ahead(e, x);
     if (tx_lanes(x->dtype) > 1 && x->op != TX_OP_FUNC_CALL && x->op != TX_OP_CALL_EXTERN) {
         em_vector(e, x);
         return;
@@ -168,8 +165,7 @@ stmt_return(em *e, const tx_node *n)
         em_line(e, "return;");
         return;
     }
-    if (em_order_matters(n->arg[0]))
-        em_hold_in_order(e, n->arg[0]);
+    em_ahead(e, n->arg[0]);
     em_expr(e, &s, n->arg[0], EM_ARG);
     em_linef(e, "return %s;", s.n ? s.text : "");
     tx_sb_free(&s);

@@ -24,6 +24,8 @@ em_is_data(em *e, const tx_node *n)
         name = tx_map_ptr(&e->names, n->u.var);
         return !name || name->data;
     }
+    if (e->held.n && em_held_name(e, n))
+        return true; /* not looked into again */
     if (wrap_is_exchange(n->op))
         return em_is_data(e, n->arg[1]);
     if (n->flags & TX_NF_IMPURE)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 import re
 from pathlib import Path
@@ -295,4 +296,15 @@ def test_variables_may_have_any_name(nvrtc):
     text = kernel("k", buf("A", "float32", len(words) + 32), body)
     exe = tirx.compile(tirx.from_source(text), target="cuda:sm_90a")
     assert "float printf_1 = " in exe.source
+    assert exe.cubin[:4] == b"\x7fELF"
+
+
+def test_a_graph_that_is_a_huge_tree_is_written_with_variables(nvrtc):
+    """x = x + x, over and over while the kernel is built."""
+    doubled = tirx.from_source(
+        kernel("k", buf("A", "float32") + ", s: T.float32", "A[tx] = doubled(s)"),
+        {"doubled": lambda x: functools.reduce(lambda y, _: y + y, range(14), x)},
+    )
+    exe = tirx.compile(doubled, target="cuda:sm_90a")
+    assert len(exe.source) < 4000
     assert exe.cubin[:4] == b"\x7fELF"

@@ -133,6 +133,50 @@ def test_float_arithmetic_is_rounded_once(dtype, run):
             np.testing.assert_array_equal(row, want)
 
 
+def test_bfloat16_is_rounded_once(run):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    rng = np.random.default_rng(5)
+    a, b, c = ((rng.standard_normal(N) * 8.0 ** rng.integers(-5, 5, N)).astype(ml_dtypes.bfloat16) for _ in range(3))
+    expressions = ("a + b", "a - b", "a * b", "a / b", "-a", "T.abs(a)", "T.max(a, b)", "T.fma(a, b, c)")
+    body = "a = A[tx]\nb = B[tx]\nc = C[tx]\n" + "\n".join(f"D[tx + {i * N}] = {e}" for i, e in enumerate(expressions))
+    got = run(body, a, b, c, np.zeros(N * len(expressions), ml_dtypes.bfloat16))[3].reshape(-1, N)
+    x, y, z = (v.astype(np.float64) for v in (a, b, c))
+    for row, e, want in zip(
+        got, expressions, (x + y, x - y, x * y, x / y, -x, abs(x), np.maximum(x, y), x * y + z), strict=True
+    ):
+        # float64 holds sums and products of 8-bit mantissas exactly, bar far apart exponents that do not occur here
+        want = np.array([nearest(float(v), ml_dtypes.bfloat16) for v in want])
+        np.testing.assert_array_equal(row.astype(np.float32), want.astype(np.float32), err_msg=e)
+
+
+def nearest(v: float, dtype):
+    """v rounded once: by way of float32 rounded to odd."""
+    f = np.float32(v)
+    if float(f) != v:
+        if abs(float(f)) > abs(v):
+            f = np.nextafter(f, np.float32(0))
+        f = (f.view(np.uint32) | np.uint32(1)).view(np.float32)
+    return f.astype(dtype)
+
+
+SMALL = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3", "float8_e4m3fnuz", "float6_e2m3fn", "float6_e3m2fn")
+
+
+@pytest.mark.parametrize("source", ["float16", "float32", "float64"])
+def test_small_floats(source, run):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = floats(source)
+    lines = [f"B[tx + {i * N}] = T.cast(T.cast(A[tx], '{t}'), 'float32')" for i, t in enumerate(SMALL)]
+    got = run("\n".join(lines), x, np.zeros(N * len(SMALL), np.float32))[1].reshape(-1, N)
+    for row, name in zip(got, SMALL, strict=True):
+        dtype = getattr(ml_dtypes, name)
+        top = float(ml_dtypes.finfo(dtype).max)
+        want = np.array([nearest(min(max(float(v), -top), top), dtype) for v in x]).astype(np.float32)
+        if name.startswith("float6"):
+            want[np.isnan(x)] = top  # they have no NaN
+        np.testing.assert_array_equal(row, want, err_msg=name)
+
+
 def test_min_and_max_ignore_nan(run):
     a, b = floats("float32"), np.roll(floats("float32"), 17)
     got = run("C[tx] = T.min(A[tx], B[tx])\nC[tx + 256] = T.max(A[tx], B[tx])", a, b, np.zeros(2 * N, np.float32))[2]
