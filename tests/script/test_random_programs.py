@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs over a few integer names: a kernel computes what Python computes, or refuses the text; and its printed
-form parses back to the same function. TIRX_RANDOM=first:count runs other seeds."""
+"""Random programs over a few integer names: a kernel computes what Python computes, or refuses the text, and its
+printed form parses back to the same function. TIRX_RANDOM=first:count runs other seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from script.kernels import kernel, run
 import tirx
 
 NAMES = "abcd"
-FIRST, COUNT = map(int, os.environ.get("TIRX_RANDOM", "0:40").split(":"))
+FIRST, COUNT = map(int, os.environ.get("TIRX_RANDOM", "0:30").split(":"))
 
 
 class Program:

@@ -244,9 +244,9 @@ def cta_id_in_pair(dtype: Any = "int32") -> Any:
 def evaluate(value: Any) -> Receipt:
     """The value for its effect."""
     b = state.builder("T.evaluate")
-    if isinstance(value, (Expr, Buffer)):
+    if isinstance(value, (Expr, Buffer, int, float)):
         b.evaluate(value)
-    elif not isinstance(value, (Receipt, int, float, type(None))):
+    elif not isinstance(value, (Receipt, type(None))):
         raise TypeError(f"T.evaluate needs a call or an expression, got {type(value).__name__}")
     return RECEIPT
 
