@@ -489,10 +489,15 @@ store(tx_rewriter *r, const tx_node *n)
 
 /* ---- alignment relied upon -------------------------------------------------------------------------------------------------- */
 
+/* What an allocation has anyway, and what any tensor of the element type has. */
 static int64_t
 natural_align(const tx_buffer *b)
 {
-    return b->align > 0 ? b->align : b->scope == TX_LOCAL || b->scope == TX_GLOBAL ? tx_dtype_bytes(b->dtype) : 64;
+    if (b->align > 0)
+        return b->align;
+    if (b->scope == TX_GLOBAL)
+        return tx_kinds[tx_kind(b->dtype)].bytes;
+    return b->scope == TX_LOCAL ? tx_dtype_bytes(b->dtype) : 64;
 }
 
 static tx_buffer *
