@@ -215,3 +215,12 @@ def test_conflicts(refused, first, second, message):
 def test_dynamic_shared_memory_is_part_of_the_launch(body, launch):
     text = lowered(HEAD + body + "\nA[tx] = 1.0").script()
     assert f'T.call_packed("k_kernel", A.data, {launch})' in text, text
+
+
+def test_a_kernel_takes_a_limited_number_of_parameters():
+    params = ", ".join(f"p{i}: T.int32" for i in range(511)) + ', A: T.Buffer((64,), "int32")'
+    used = " + ".join(f"p{i}" for i in range(511))
+    host = "half: T.let = p0 // 2\n"
+    with pytest.raises(tirx.DiagnosticError, match="a kernel takes at most 512 parameters"):
+        tirx.lower(source(host + HEAD + f"A[tx] = half + {used}", params), target="cpu")
+    tirx.lower(source(HEAD + f"A[tx] = {used}", params), target="cpu")
