@@ -213,8 +213,12 @@ lazy(tx_code *g, const tx_node *key, tx_dtype t, tx_val c, const tx_node *a, con
     tx_scope_mark m;
     uint32_t at;
 
-    if (!b)
+    if (!b) {
+        bool same = c.form == b_val.form && c.reg == b_val.reg;
         tx_code_move_to(g, r.reg, row, varying, b_val);
+        if (same && !row)
+            c.reg = r.reg; /* what computed both may write the result's register now */
+    }
     at = tx_code_if_at(g, c);
     m = tx_code_push(g);
     v = tx_code_expr(g, a, lane);

@@ -93,6 +93,12 @@ while True:
         break
     r = r * 2 + i
 """,
+    "a loop under two conditions that all threads share": """
+r = 0
+c = s
+while r < 3 and c == (c | s):
+    r += 1
+""",
     "nested loops and jumps": """
 r = 0
 for i in range(6):
