@@ -142,19 +142,27 @@ def no_source(function: Any) -> DiagnosticError:
     raise AssertionError("fail() returned")
 
 
+def _statements(node: ast.AST) -> list[ast.stmt]:
+    """All statements inside a statement, nested ones too; expressions, most of a tree, are not looked into."""
+    found: list[Any] = []
+    todo: list[Any] = [node]
+    while todo:
+        s = todo.pop()
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(s, field, None)
+            if inner.__class__ is list:
+                found += inner
+                todo += inner
+    return found
+
+
 def shared_names(tree: ast.FunctionDef) -> frozenset[str]:
     """Names that functions inside this one declare `nonlocal`; found once per tree."""
     try:
         return tree._tirx_shared  # type: ignore[attr-defined]
     except AttributeError:
-        found = {
-            name
-            for inner in ast.walk(tree)
-            if isinstance(inner, ast.FunctionDef) and inner is not tree
-            for n in ast.walk(inner)
-            if isinstance(n, ast.Nonlocal)
-            for name in n.names
-        }
+        inner = [s for s in _statements(tree) if isinstance(s, ast.FunctionDef)]
+        found = {name for f in inner for s in _statements(f) if isinstance(s, ast.Nonlocal) for name in s.names}
         tree._tirx_shared = shared = frozenset(found)  # type: ignore[attr-defined]
         return shared
 

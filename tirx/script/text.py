@@ -45,8 +45,8 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
     names = _names()
     text = _without_type_parameters(text, names)
     try:
-        tree = ast.parse(text, name)
-        code = compile(_without_known_imports(ctx, text, tree), name, "exec", dont_inherit=True)
+        plain = _without_known_imports(ctx, text, ast.parse(text, name)) if "import" in text else text
+        code = compile(plain, name, "exec", dont_inherit=True)
     except SyntaxError as e:
         if isinstance(e, DiagnosticError):
             raise
