@@ -73,7 +73,6 @@ typedef struct em {
     int indent;
     int depth;
     int lane;     /* the lane of vector operands that is being printed, or -1 */
-    bool plain;   /* inside an expression that holds no data: no wrap to care for */
     bool headers; /* toolkit headers are included */
     bool used[EM_H__COUNT + 1];
 } em;

@@ -116,7 +116,8 @@ stmt_bind(em *e, const tx_node *n)
         name->data = em_is_data(e, value);
         name->elem = v->elem;
         if (tx_is_handle(v->dtype) && tx_is_handle(value->dtype) && tx_kind(v->elem) != tx_kind(value->elem))
-            em_linef(e, "%s %s = (%s)(%s);", type.text, name->text, type.text, s.n ? s.text : "");
+            em_linef(e, "%s %s = (%s)(%s);", type.n ? type.text : "", name->text, type.n ? type.text : "",
+                     s.n ? s.text : "");
         else
             em_linef(e, "%s %s = %s;", type.n ? type.text : "", name->text, s.n ? s.text : "");
         stmt_bind_facts(e, v, value);

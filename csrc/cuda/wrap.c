@@ -1,7 +1,7 @@
 /* Integer arithmetic. The language wraps in two's complement; C++ calls signed overflow undefined and NVRTC makes use of it
  * (x + 1 > x is folded to true). So sums, differences and products of signed values that may be anything (what was read
- * from memory, a scalar argument) are done in unsigned unless the bounds show that they fit; index arithmetic over
- * coordinates, loop counters and sizes stays signed, as the addresses that come of it are in range anyway.
+ * from memory, a scalar argument), or that by their bounds do not fit, are done in unsigned; index arithmetic over block
+ * indices, sizes and counters up to sizes stays signed, as the addresses that come of it are in range anyway.
  * Division: shifts and masks for powers of two, C's operators where both sides are known to be non-negative, else a
  * correction; a divisor that may be 0 goes through the prelude, since C++ leaves that undefined too.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -63,6 +63,8 @@ wrap_proved(em *e, const tx_node *n)
     case TX_OP_SUB:
         return tx_sub_i64(a.lo, b.hi, v) && tx_sub_i64(a.hi, b.lo, v + 1) && wrap_fits(n->dtype, v[0]) &&
                wrap_fits(n->dtype, v[1]);
+    case TX_OP_SHL:
+        return a.lo >= 0 && b.lo >= 0 && b.hi < 63 && a.hi <= INT64_MAX >> b.hi && wrap_fits(n->dtype, a.hi << b.hi);
     case TX_OP_NEG: return wrap_fits(n->dtype, a.lo) && tx_sub_i64(0, a.lo, v) && wrap_fits(n->dtype, v[0]);
     case TX_OP_MUL:
         if (!tx_mul_i64(a.lo, b.lo, v) || !tx_mul_i64(a.lo, b.hi, v + 1) || !tx_mul_i64(a.hi, b.lo, v + 2) ||
@@ -76,18 +78,71 @@ wrap_proved(em *e, const tx_node *n)
     }
 }
 
+/* A size, a block index or a counter up to a size: no bound is known, and none is meant to be reached. */
+static bool
+wrap_has_open_leaf(em *e, const tx_node *n)
+{
+    const int64_t large = (int64_t)1 << 30;
+    tx_bounds b;
+
+    if (n->nargs == 0) {
+        if (n->op == TX_OP_INT)
+            return false;
+        b = tx_bounds_of(e->facts, n);
+        return b.hi >= large || b.lo <= -large;
+    }
+    for (uint32_t i = 0; i < n->nargs; i++)
+        if (wrap_has_open_leaf(e, n->arg[i]))
+            return true;
+    return false;
+}
+
+/* Multipliers of hashes and random numbers, which mean to overflow; strides are smaller. */
+static bool
+wrap_mixes(const tx_node *n)
+{
+    const int64_t stride = 65536;
+    int64_t v;
+
+    for (uint32_t i = 0; i < n->nargs && n->op == TX_OP_MUL; i++)
+        if (tx_const_i64(n->arg[i], &v) && (v > stride || v < -stride))
+            return true;
+    return false;
+}
+
 /* Signed arithmetic of 32 or 64 bits that may overflow. */
 static bool
 wrap_needed(em *e, const tx_node *n)
 {
-    return !e->plain && tx_is_signed(n->dtype) && tx_bits(n->dtype) >= 32 && tx_bits(n->dtype) <= 64 &&
-           em_is_data(e, n) && !(tx_lanes(n->dtype) == 1 && wrap_proved(e, n));
+    if (!tx_is_signed(n->dtype) || tx_bits(n->dtype) < 32 || tx_bits(n->dtype) > 64)
+        return false;
+    if (tx_lanes(n->dtype) == 1 && wrap_proved(e, n))
+        return false;
+    return em_is_data(e, n) || wrap_mixes(n) || !wrap_has_open_leaf(e, n);
 }
 
 static const char *
 wrap_sign(unsigned op)
 {
     return op == TX_OP_ADD ? "+" : op == TX_OP_SUB ? "-" : "*";
+}
+
+static const tx_node *
+wrap_scalar(const tx_node *n)
+{
+    return n->op == TX_OP_BROADCAST ? n->arg[0] : n;
+}
+
+/* A shift by a count that C++ defines. */
+static bool
+wrap_count_fits(em *e, const tx_node *n)
+{
+    tx_bounds k = tx_lanes(n->dtype) == 1 ? tx_bounds_of(e->facts, n->arg[1]) : (tx_bounds){INT64_MIN, INT64_MAX};
+    int64_t v;
+
+    if (tx_const_i64(wrap_scalar(n->arg[1]), &v))
+        k.lo = k.hi = v;
+    return k.lo >= 0 && k.hi < (int64_t)tx_bits(n->dtype);
 }
 
 /* n as an unsigned expression of the same width: chains of + - * stay unsigned all through. */
@@ -104,6 +159,12 @@ wrap_unsigned(em *e, tx_sb *o, const tx_node *n, em_prec prec)
         uint64_t v = wide ? (uint64_t)n->u.i : (uint32_t)n->u.i;
 
         tx_sb_f(o, wide ? "%lluull" : "%lluu", (unsigned long long)v);
+    } else if (n->op == TX_OP_SHL && !em_held_name(e, n) && wrap_count_fits(e, n)) {
+        p = em_paren(o, EM_SHIFT, prec);
+        wrap_unsigned(e, o, n->arg[0], EM_SHIFT);
+        tx_sb_puts(o, " << ");
+        em_operand(e, o, n->arg[1], EM_ADD);
+        em_close(o, p);
     } else if ((n->op == TX_OP_ADD || n->op == TX_OP_SUB || n->op == TX_OP_MUL) && !em_held_name(e, n)) {
         p = em_paren(o, own, prec);
         wrap_unsigned(e, o, n->arg[0], own);
@@ -122,7 +183,7 @@ void
 em_add_sub_mul(em *e, tx_sb *o, const tx_node *n, em_prec prec)
 {
     em_prec own = n->op == TX_OP_MUL ? EM_MUL : EM_ADD;
-    bool narrow = tx_bits(n->dtype) < 32, plain = e->plain, p;
+    bool narrow = tx_bits(n->dtype) < 32, p;
 
     if (wrap_needed(e, n)) {
         p = em_paren(o, EM_UNARY, prec);
@@ -131,7 +192,6 @@ em_add_sub_mul(em *e, tx_sb *o, const tx_node *n, em_prec prec)
         em_close(o, p);
         return;
     }
-    e->plain = plain || !em_is_data(e, n);
     if (narrow) {
         p = em_paren(o, EM_UNARY, prec);
         tx_sb_f(o, "(%s)(", em_elem_type(e, n->dtype));
@@ -152,7 +212,6 @@ em_add_sub_mul(em *e, tx_sb *o, const tx_node *n, em_prec prec)
         em_operand(e, o, n->arg[1], own + 1);
     }
     em_close(o, p);
-    e->plain = plain;
 }
 
 void
@@ -189,27 +248,16 @@ wrap_word(tx_dtype t)
     return tx_is_signed(t) ? TX_I64 : TX_U64;
 }
 
-static const tx_node *
-wrap_scalar(const tx_node *n)
-{
-    return n->op == TX_OP_BROADCAST ? n->arg[0] : n;
-}
-
 void
 em_shift(em *e, tx_sb *o, const tx_node *n, em_prec prec)
 {
     static const em_helper helpers[2][4] = {{EM_H_SHL_I32, EM_H_SHL_U32, EM_H_SHL_I64, EM_H_SHL_U64},
                                             {EM_H_SHR_I32, EM_H_SHR_U32, EM_H_SHR_I64, EM_H_SHR_U64}};
     bool left = n->op == TX_OP_SHL, narrow = tx_bits(n->dtype) < 32, p;
-    tx_bounds k = tx_lanes(n->dtype) == 1 ? tx_bounds_of(e->facts, n->arg[1]) : (tx_bounds){INT64_MIN, INT64_MAX};
-    const tx_node *count = wrap_scalar(n->arg[1]);
     tx_dtype w = wrap_word(n->dtype);
-    int64_t v;
 
-    if (tx_const_i64(count, &v))
-        k.lo = k.hi = v;
-    if (k.lo >= 0 && k.hi < (int64_t)tx_bits(n->dtype)) {
-        bool cast = left && (narrow || wrap_needed(e, n) || (tx_is_signed(n->dtype) && em_is_data(e, n)));
+    if (wrap_count_fits(e, n)) {
+        bool cast = left && (narrow || wrap_needed(e, n));
 
         p = em_paren(o, cast ? EM_UNARY : EM_SHIFT, prec);
         if (cast)
@@ -307,14 +355,13 @@ em_divide(em *e, tx_sb *o, const tx_node *n, em_prec prec)
 {
     bool floors = n->op == TX_OP_FLOORDIV || n->op == TX_OP_FLOORMOD,
          is_div = n->op == TX_OP_DIV || n->op == TX_OP_FLOORDIV;
-    bool scalar = tx_lanes(n->dtype) == 1, is_const, nonneg, plain = e->plain, p;
+    bool scalar = tx_lanes(n->dtype) == 1, is_const, nonneg, p;
     const tx_node *by = wrap_scalar(n->arg[1]);
     tx_bounds b;
     int64_t v = 0;
     int k;
 
     is_const = tx_const_i64(by, &v);
-    e->plain = plain || !em_is_data(e, n);
     nonneg = !tx_is_signed(n->dtype) || (scalar && tx_bounds_of(e->facts, n->arg[0]).lo >= 0);
     k = is_const && (floors || nonneg) ? wrap_log2(v) : -1;
     if (k == 0) {
@@ -341,5 +388,4 @@ em_divide(em *e, tx_sb *o, const tx_node *n, em_prec prec)
         else
             wrap_helper(e, o, n, nonzero && floors, prec);
     }
-    e->plain = plain;
 }

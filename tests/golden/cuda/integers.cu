@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(32) integers_kernel(int* __restrict
   A_ptr[tx] = (int)((uint)x + 1u - (uint)x * (uint)n);
   A_ptr[tx + 1] = 1 + tx * 4 / 3 + tirx_floordiv_by_i32(tx - 5, 3) + (tx - 5 & 7) + (x >> 2) + tirx_floormod_by_i32(x, 5);
   A_ptr[tx + 2] = (int)((uint)tirx_floordiv_by_i32(x, max(n, 1)) + (uint)tirx_floordiv_i32(x, n) + (uint)tirx_div_i32(x, n) + (uint)(tx % 5));
-  A_ptr[tx + 3] = (int)((uint)(int)((uint)x << tx) + (uint)tirx_shl_i32(x, n) + (uint)(x >> 3) + (uint)(1 << tx));
+  A_ptr[tx + 3] = (int)(((uint)x << tx) + (uint)tirx_shl_i32(x, n) + (uint)(x >> 3) + (1u << tx));
   A_ptr[tx + 4] = (int)((uint)tirx_abs_i32(x) + (uint)(~x & 3 | 4 ^ x) - (uint)x);
   C_ptr[tx] = (signed char)((signed char)((uint)C_ptr[tx] * C_ptr[tx + 1]) + C_ptr[tx + 2]);
   C_ptr[tx + 1] = (signed char)((signed char)-C_ptr[tx] + (signed char)((uint)C_ptr[tx] << 2));
