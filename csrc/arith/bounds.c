@@ -323,6 +323,16 @@ ramp(tx_facts *f, const tx_node *n)
     return wrapped(n->dtype, (tx_bounds){tx_sat_add(base.lo, far.lo), tx_sat_add(base.hi, far.hi)});
 }
 
+tx_bounds
+tx_var_range(const tx_var *v)
+{
+    tx_bounds range = tx_dtype_range(v->dtype);
+
+    if (v->kind == TX_VAR_SYMBOL && range.lo < 0) /* a size */
+        range.lo = 0;
+    return range;
+}
+
 static tx_bounds
 variable(tx_facts *f, const tx_node *n)
 {
@@ -330,9 +340,7 @@ variable(tx_facts *f, const tx_node *n)
 
     if (k && k->equal)
         return tx_bounds_of(f, k->equal);
-    if (n->u.var->kind == TX_VAR_SYMBOL) /* a size */
-        return (tx_bounds){0, tx_dtype_range(n->dtype).hi};
-    return tx_dtype_range(n->dtype);
+    return tx_var_range(n->u.var);
 }
 
 static tx_bounds

@@ -98,6 +98,17 @@ tx_known_of(const tx_facts *f, const tx_node *n)
     return &f->known.at[at - 1];
 }
 
+/* Nothing was asked about n, or about anything with n in it, since the facts last changed: a variable that is just being
+ * bound. What is learnt about it changes no other answer, so the memo tables stay good, and a run of bindings stays linear. */
+static bool
+is_unseen(const tx_facts *f, const tx_node *n)
+{
+    uint64_t key = tx_memo_key(f, n), at;
+
+    return n->op == TX_OP_VAR && !tx_map_get(&f->bounds, key, &at) && !tx_map_get(&f->divisors, key, &at) &&
+           !tx_map_get(&f->simple, key, &at) && !tx_map_get(&f->simple_part, key, &at);
+}
+
 /* A new entry for n, starting from what is known; NULL when out of memory. */
 static tx_known *
 amend(tx_facts *f, const tx_node *n)
@@ -107,9 +118,10 @@ amend(tx_facts *f, const tx_node *n)
 
     k.key = key_of(n);
     k.before = old ? (uint32_t)(old - f->known.at) + 1 : 0;
+    if (old || !is_unseen(f, n))
+        changed(f);
     if (!tx_push(f->c, &f->known, k) || !tx_map_put(&f->index, k.key, f->known.n))
         return NULL;
-    changed(f);
     return &f->known.at[f->known.n - 1];
 }
 
@@ -117,7 +129,8 @@ amend(tx_facts *f, const tx_node *n)
 static bool
 narrow(tx_facts *f, const tx_node *n, int64_t lo, int64_t hi)
 {
-    tx_bounds now = tx_bounds_of(f, n);
+    bool unseen = !tx_known_of(f, n) && is_unseen(f, n);
+    tx_bounds now = unseen ? tx_var_range(n->u.var) : tx_bounds_of(f, n);
     tx_known *k;
 
     if (lo <= now.lo && hi >= now.hi)

@@ -83,6 +83,7 @@ tx_floor_mod(int64_t a, int64_t b)
     return r < 0 ? r + b : r;
 }
 tx_bounds tx_dtype_range(tx_dtype t);
+tx_bounds tx_var_range(const tx_var *v); /* of a variable of which nothing is known */
 /* Whether the operator's exact result, for every value that its operands may have, is a value of its dtype. */
 bool tx_never_wraps(tx_facts *f, const tx_node *n);
 
