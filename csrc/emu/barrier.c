@@ -238,8 +238,8 @@ tx_vm_barrier(tx_vm *vm, tx_frag *f, const tx_insn *in)
         r = arrive(vm, w, in, id);
     else
         r = converge(vm, w, in, id);
-    if (r != TX_RUN_ON)
-        return r;
+    if (r != TX_RUN_ON || vm->stop)
+        return TX_RUN_STOP;
     return w->nfrags == 1 && f->state == TX_READY ? TX_RUN_ON : TX_RUN_BLOCK;
 }
 

@@ -53,6 +53,8 @@ tx_shadow_new(const tx_cta *cta, const tx_emu_program *p)
     return s;
 }
 
+static bool tell_unwritten(tx_vm *vm);
+
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
 static void
@@ -82,13 +84,20 @@ begin(tx_vm *vm, tx_cta *cta)
     return true;
 }
 
+static bool
+end(tx_vm *vm, tx_cta *cta)
+{
+    return vm->unwritten.cta != cta || tell_unwritten(vm);
+}
+
 static void
 barrier(tx_vm *vm, tx_cta *cta, uint32_t warps)
 {
     tx_shadow *s = cta->shadow;
     uint32_t seen[TX_MAX_WARPS] = {0}, live = 0;
-    (void)vm;
     if (!s)
+        return;
+    if (vm->unwritten.set && vm->unwritten.cta == cta && (warps >> vm->unwritten.thread / TX_LANES & 1) && !tell_unwritten(vm))
         return;
     for (uint32_t w = 0; w < s->nwarps; w++)
         live |= cta->warps[w].live ? 1u << w : 0;
@@ -174,17 +183,34 @@ report(const tx_access *a, uint32_t lane, int64_t off, uint32_t other, const cha
     return tx_report_end(vm, r) == TX_RUN_ON;
 }
 
-static bool
-report_unwritten(const tx_access *a, uint32_t lane, int64_t off)
+/* Kept back: see tx_vm.unwritten. */
+static void
+note_unwritten(const tx_access *a, uint32_t lane, int64_t off, uint32_t g, uint32_t thread)
 {
     tx_vm *vm = a->vm;
-    tx_emu_report *r = tx_report_begin(vm, "uninitialised", a->site);
+    tx_emu_report *r;
+    if (vm->unwritten.set)
+        return;
+    r = tx_report_begin(vm, "uninitialised", a->site);
     if (!r->buffer[0])
         strncpy(r->buffer, vm->p->mems[a->mem].name, sizeof r->buffer - 1);
     tx_report_agent(vm, r, a->f, lane, a->site, "load");
     tx_report_element(vm, r, a->f, lane, a->site, off);
     tx_report_text(r, "load of %s%s, which nobody has written", r->buffer, r->element);
-    return tx_report_end(vm, r) == TX_RUN_ON;
+    vm->unwritten.set = true;
+    vm->unwritten.report = *r;
+    vm->unwritten.cta = a->f->warp->cta;
+    vm->unwritten.granule = g, vm->unwritten.thread = thread, vm->unwritten.site = a->site;
+    vm->unwritten.time = a->f->warp->cta->shadow->e.now;
+}
+
+static bool
+tell_unwritten(tx_vm *vm)
+{
+    if (!vm->unwritten.set)
+        return true;
+    memset(vm->report, 0, sizeof *vm->report);
+    return tx_report_end(vm, vm->report) == TX_RUN_ON;
 }
 
 /* ---- one access of one thread ------------------------------------------------------------------------------------------ */
@@ -216,8 +242,18 @@ one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off)
     uint32_t wtime = s->wtime[g], writer = s->wwho[g];
     bool both_atomic = a->kind == TX_ATOMIC && (writer & TX_WHO_ATOMIC);
 
-    if (a->kind != TX_WRITE && wtime < s->e.start)
-        return report_unwritten(a, lane, off);
+    if (a->kind == TX_READ && wtime < s->e.start) {
+        note_unwritten(a, lane, off, g, thread);
+        return true;
+    }
+    if (a->kind == TX_ATOMIC && wtime < s->e.start)
+        note_unwritten(a, lane, off, g, thread);
+    else if (a->vm->unwritten.set && a->vm->unwritten.granule == g && a->vm->unwritten.cta == a->f->warp->cta &&
+             !ordered(s, thread, a->vm->unwritten.thread, a->vm->unwritten.time)) {
+        a->vm->unwritten.set = false;
+        if (!report(a, lane, off, a->vm->unwritten.thread << TX_WHO_THREAD | (a->vm->unwritten.site & TX_WHO_SITE), "load"))
+            return false;
+    }
     if (wtime >= s->e.floor && !both_atomic && !ordered(s, thread, writer >> TX_WHO_THREAD, wtime))
         if (!report(a, lane, off, writer, writer & TX_WHO_ATOMIC ? "atomic" : "store"))
             return false;
@@ -255,7 +291,7 @@ range(const tx_access *a, int64_t off)
     uint32_t who = stamp(a, a->f->warp->index * TX_LANES);
     unsigned per = n == 8 ? 3 : n == 4 ? 2 : n == 2 ? 1 : 0;
 
-    if (n && !s->warps && s->met[a->f->warp->index][a->f->warp->index] == s->e.floor) {
+    if (n && !s->warps && !a->vm->unwritten.set && s->met[a->f->warp->index][a->f->warp->index] == s->e.floor) {
         bool good = a->kind == TX_READ
                         ? a->vm->isa->shadow_read(s->wtime + g, s->wwho + g, s->rtime + g, s->rwho + g, TX_LANES * n, per, &s->e, who)
                         : a->vm->isa->shadow_write(s->wtime + g, s->wwho + g, s->rtime + g, s->rwho + g, TX_LANES * n, per, &s->e,
@@ -312,4 +348,4 @@ lanes_access(const tx_access *a, const int64_t *off, uint32_t lanes)
     return true;
 }
 
-const tx_hooks tx_race_hooks = {begin, NULL, range, point, lanes_access, barrier, warp_sync};
+const tx_hooks tx_race_hooks = {begin, end, range, point, lanes_access, barrier, warp_sync};

@@ -91,6 +91,14 @@ is_new(tx_vm *vm, const tx_emu_report *r)
 int
 tx_report_end(tx_vm *vm, tx_emu_report *r)
 {
+    if (vm->unwritten.set && !r->warning) { /* what came first is told first: the rest may follow from it */
+        tx_emu_report second = *r;
+        vm->unwritten.set = false;
+        *r = vm->unwritten.report;
+        if (tx_report_end(vm, r) != TX_RUN_ON || !second.kind)
+            return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+        *r = second;
+    }
     if (r->warning || vm->o->collect) {
         if (is_new(vm, r) && vm->h && vm->h->report)
             vm->h->report(vm->h->self, vm->p, r);

@@ -409,6 +409,8 @@ work(tx_vm *vm, bool polls)
             if (t == TURN_STOP)
                 return;
             if (t == TURN_FINISHED) {
+                if (cta->shadow && !vm->hooks->end(vm, cta))
+                    return;
                 end_cta(vm, cta);
                 __atomic_fetch_add(&s->finished, 1, __ATOMIC_RELAXED);
                 moved = true;

@@ -223,7 +223,7 @@ typedef struct tx_access {
 enum { TX_READ, TX_WRITE, TX_ATOMIC };
 typedef struct tx_hooks {
     bool (*begin)(tx_vm *vm, tx_cta *cta);
-    void (*end)(tx_vm *vm, tx_cta *cta);
+    bool (*end)(tx_vm *vm, tx_cta *cta);
     bool (*range)(const tx_access *a, int64_t off);                       /* all 32 lanes, contiguous */
     bool (*point)(const tx_access *a, int64_t off, uint32_t lanes);       /* the same bytes for all these lanes */
     bool (*lanes)(const tx_access *a, const int64_t *off, uint32_t lanes);/* one offset a lane */
@@ -282,6 +282,14 @@ struct tx_vm { /* one worker */
     uint32_t ntid; /* warps filled in */
     tx_frag **pool; /* unused, with constants and parameters in place */
     uint32_t npool, pool_cap;
+    /* A read of shared memory that nobody has written yet: it becomes a race if another thread writes before anything orders
+     * the two, else it is reported as it is. */
+    struct {
+        bool set;
+        tx_cta *cta;
+        uint32_t granule, thread, site, time;
+        tx_emu_report report;
+    } unwritten;
     uint32_t *seen; /* reports given already with collect: kind hash and site */
     uint32_t nseen, seen_cap;
 };
