@@ -396,8 +396,9 @@ def parse_function(
     try:
         return parser.parse(annotations_of(function), options)
     except DiagnosticError as e:
-        # the walk's own frames say nothing to the user
+        # the walk's own frames, and what it made the diagnostic from, say nothing to the user
         e.__traceback__ = None
+        e.__suppress_context__ = True
         raise
 
 
