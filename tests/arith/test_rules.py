@@ -388,3 +388,29 @@ def test_time_is_linear():
 
     cost(50)
     assert cost(320) < 12 * cost(80) + 0.002
+
+
+def test_a_run_of_bindings_is_linear():
+    """Each binding builds on the one before; proofs about the last must not walk through all of them every time."""
+
+    def cost(n):
+        ctx = _core.Context()
+        b = _core.Builder(ctx, "f", "g1")
+        A = _core.buffer(ctx, "A", (1024,), "int32")
+        b.param("A", A)
+        b.device_entry()
+        (tx,) = b.scope_id("thread_id", ["tx"], [64], None, "int32")
+        x = tx
+        for k in range(n):
+            x = b.bind("x", (x * 3 + k) % 1000)
+            b.store(A, (x,), x + k)
+        m = _core.Module({"f": b.finish()})
+        best = 1e9
+        for _ in range(3):
+            t = time.process_time()
+            _core.lower(m, "cpu", {})
+            best = min(best, time.process_time() - t)
+        return best
+
+    cost(50)
+    assert cost(1600) < 12 * cost(400) + 0.005
