@@ -62,6 +62,14 @@ em_lines_append(em *e, em_lines *to, const em_lines *from)
 }
 
 void
+em_done(em *e, tx_sb *s)
+{
+    if (s->failed)
+        tx_fail(e->c, e->span, TX_E_NO_MEMORY);
+    tx_sb_free(s);
+}
+
+void
 em_lines_free(em_lines *l)
 {
     tx_sb_free(&l->text);
@@ -291,11 +299,11 @@ emit_func(em *e, const tx_func *f)
     em_stmt(e, f->body);
     e->indent = 0;
     em_line(e, "}");
-    tx_sb_free(&head);
+    em_done(e, &head);
     tx_facts_free(e->facts);
     e->facts = NULL;
     em_scope_pop(e, scope);
-    return e->c->nerrors == 0;
+    return !em_failed(e);
 }
 
 static bool
@@ -316,7 +324,7 @@ emit_forward(em *e, const tx_func *f)
     emit_params(e, &s, f);
     em_linef(e, "%s);", s.n ? s.text : "");
     em_scope_pop(e, scope);
-    tx_sb_free(&s);
+    em_done(e, &s);
 }
 
 static void
@@ -388,10 +396,9 @@ tx_line_map_free(tx_line_map *m)
 bool
 tx_cuda_emit(tx_ctx *c, const tx_module *lowered, const tx_target *t, tx_sb *out, tx_line_map *map)
 {
-    em e = {.c = c, .t = t, .m = lowered, .lane = -1};
+    em e = {.c = c, .t = t, .m = lowered, .lane = -1, .errors = c->nerrors};
     em_lines all = {0};
     em_sources src = {0};
-    uint32_t errors = c->nerrors;
     bool ok = false;
 
     e.out = &e.body;
@@ -399,9 +406,9 @@ tx_cuda_emit(tx_ctx *c, const tx_module *lowered, const tx_target *t, tx_sb *out
         emit_functions(&e);
         emit_assemble(&e, &src, &all);
     }
-    if (c->nerrors == errors && (all.text.failed || e.body.text.failed || e.made.text.failed))
+    if (!em_failed(&e) && (all.text.failed || e.body.text.failed || e.made.text.failed))
         tx_fail(c, 0, TX_E_NO_MEMORY);
-    if (c->nerrors == errors) {
+    if (!em_failed(&e)) {
         tx_sb_put(out, all.text.n ? all.text.text : "", all.text.n);
         ok = !out->failed;
         ok = ok && (!map || emit_map(&all, map));

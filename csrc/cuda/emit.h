@@ -69,7 +69,8 @@ typedef struct em {
     TX_VEC(const tx_str *) scope; /* names of the open blocks, in order */
     TX_VEC(em_held) held;         /* nodes whose value is in a temporary, of the statement being printed */
     tx_facts *facts;
-    tx_span span; /* of the statement being printed */
+    tx_span span;    /* of the statement being printed */
+    uint32_t errors; /* of the context when the emission began */
     int indent;
     int depth;
     int lane;     /* the lane of vector operands that is being printed, or -1 */
@@ -77,11 +78,19 @@ typedef struct em {
     bool used[EM_H__COUNT + 1];
 } em;
 
+/* A diagnostic was recorded since the emission began: what is written from then on is never seen. */
+static inline bool
+em_failed(const em *e)
+{
+    return e->c->nerrors != e->errors;
+}
+
 /* emit.c */
 void em_line(em *e, const char *text); /* one line at the current indent */
 void em_linef(em *e, const char *fmt, ...) TX_PRINTF(2, 3);
 void em_lines_append(em *e, em_lines *to, const em_lines *from);
 void em_lines_free(em_lines *l);
+void em_done(em *e, tx_sb *s);   /* frees a builder of a part of the text; what it could not hold is recorded */
 void em_use(em *e, em_helper h); /* the prelude will hold it */
 /* A helper made for this module: printed once before the functions. text ends with a newline. */
 void em_make_helper(em *e, const char *name, const char *text);

@@ -52,7 +52,7 @@ em_expr(em *e, tx_sb *o, const tx_node *n, em_prec prec)
 {
     const char *name;
 
-    if (e->c->nerrors || !n)
+    if (em_failed(e) || !n)
         return;
     if (e->depth >= TX_MAX_DEPTH) {
         tx_fail(e->c, e->span, TX_E_TOO_DEEP, TX_MAX_DEPTH);
@@ -521,8 +521,8 @@ expr_logic(em *e, tx_sb *o, const tx_node *n, em_prec prec)
     }
     (void)scope;
     em_lines_free(&ahead);
-    tx_sb_free(&a);
-    tx_sb_free(&b);
+    em_done(e, &a);
+    em_done(e, &b);
 }
 
 static void
@@ -566,7 +566,7 @@ expr_if_then_else(em *e, tx_sb *o, const tx_node *n, em_prec prec)
         e->held.n = held;
     }
     em_line(e, "}");
-    tx_sb_free(&s);
+    em_done(e, &s);
     tx_sb_puts(o, name);
 }
 
@@ -582,7 +582,7 @@ expr_let(em *e, tx_sb *o, const tx_node *n, em_prec prec)
         name->data = em_is_data(e, n->arg[0]);
         em_linef(e, "%s %s = %s;", em_type(e, tx_scalar_of(n->u.var->dtype)), name->text, s.n ? s.text : "");
     }
-    tx_sb_free(&s);
+    em_done(e, &s);
     em_expr(e, o, n->arg[1], prec);
 }
 

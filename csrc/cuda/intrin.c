@@ -196,7 +196,7 @@ intrin_make_warp_reduce(em *e, tx_dtype t, char op, const char *opname)
     intrin_reduce_step(e, &s, t, op, "v", "w");
     tx_sb_puts(&s, ";\n  }\n  return v;\n}\n");
     em_make_helper(e, name->text, s.failed ? "" : s.text);
-    tx_sb_free(&s);
+    em_done(e, &s);
     return name->text;
 }
 
@@ -256,7 +256,7 @@ intrin_cta_reduce(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_pre
         ";\n    v = %s(v, 32);\n    if (tid == 0) scratch[0] = v;\n  }\n  __syncthreads();\n  return scratch[0];\n}\n",
         warp);
     em_make_helper(e, name->text, s.failed ? "" : s.text);
-    tx_sb_free(&s);
+    em_done(e, &s);
     tx_sb_f(o, "%s(", name->text);
     em_expr(e, o, n->arg[0], EM_ARG);
     tx_sb_puts(o, ", ");

@@ -132,8 +132,8 @@ mem_fp4_store(em *e, const tx_node *n, const char *value)
     em_base(e, &base, n->u.buf, EM_ARG);
     em_operand(e, &index, n->arg[1], EM_ARG);
     em_linef(e, "tirx_fp4_store(%s, %s, %s);", base.n ? base.text : "", index.n ? index.text : "0", value);
-    tx_sb_free(&base);
-    tx_sb_free(&index);
+    em_done(e, &base);
+    em_done(e, &index);
 }
 
 void
@@ -151,10 +151,10 @@ em_store(em *e, const tx_node *n)
     em_ahead(e, index);
     if (em_element(e, &to, n->u.buf, index, EM_ARG))
         em_linef(e, "%s = %s;", to.n ? to.text : "", from.n ? from.text : "");
-    else if (e->c->nerrors == 0)
+    else if (!em_failed(e))
         mem_fp4_store(e, n, from.n ? from.text : "");
-    tx_sb_free(&to);
-    tx_sb_free(&from);
+    em_done(e, &to);
+    em_done(e, &from);
 }
 
 /* ---- declarations -------------------------------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ mem_cell(em *e, const tx_buffer *b, const tx_node *next)
         name->elem = tx_scalar_of(b->dtype);
         em_linef(e, init ? "%s %s = %s;" : "%s %s;", type, name->text, s.n ? s.text : "");
     }
-    tx_sb_free(&s);
+    em_done(e, &s);
     return init;
 }
 
@@ -230,7 +230,7 @@ mem_array(em *e, const tx_buffer *b, int64_t numel)
         em_linef(e, "%s%s %s[%lld];", a.n ? a.text : align, type, name->text, (long long)(n > 0 ? n : 1));
         break;
     }
-    tx_sb_free(&a);
+    em_done(e, &a);
 }
 
 bool
@@ -272,5 +272,5 @@ em_decl(em *e, const tx_node *n)
         name->elem = tx_scalar_of(b->dtype);
         em_linef(e, "%s* %s = (%s*)%s;", type, name->text, type, s.n ? s.text : "");
     }
-    tx_sb_free(&s);
+    em_done(e, &s);
 }

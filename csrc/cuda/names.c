@@ -122,7 +122,7 @@ em_fresh(em *e, const char *hint)
     s = base.failed ? tx_fail(e->c, e->span, TX_E_NO_MEMORY) : tx_intern(e->c, base.text, base.n);
     for (unsigned i = 1; s && name_in_use(e, s); i++)
         s = tx_intern_f(e->c, "%s_%u", base.text, i);
-    tx_sb_free(&base);
+    em_done(e, &base);
     if (!s)
         return "v";
     name_take(e, s);

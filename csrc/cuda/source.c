@@ -186,7 +186,7 @@ em_sources_collect(em *e, em_sources *out)
         if (f.type[i])
             em_use(e, source_types[i].needs);
     e->headers = f.header[0] || f.header[1] || f.header[2] || f.header[3] || f.header[4];
-    return e->c->nerrors == 0;
+    return !em_failed(e);
 }
 
 void

@@ -19,8 +19,8 @@ em_temp(em *e, const tx_node *n, const char *hint)
         tx_sb_puts(&type, em_type(e, n->dtype));
     name = em_fresh(e, hint);
     em_linef(e, "%s %s = %s;", type.n ? type.text : "", name, s.n ? s.text : "");
-    tx_sb_free(&s);
-    tx_sb_free(&type);
+    em_done(e, &s);
+    em_done(e, &type);
     return name;
 }
 
@@ -52,7 +52,7 @@ stmt_block(em *e, const tx_node *body, const tx_node *fact)
 static void
 stmt_seq(em *e, const tx_node *n)
 {
-    for (uint32_t i = 0; i < n->nargs && e->c->nerrors == 0; i++) {
+    for (uint32_t i = 0; i < n->nargs && !em_failed(e); i++) {
         const tx_node *s = n->arg[i], *next = i + 1 < n->nargs ? n->arg[i + 1] : NULL;
 
         if (s->op != TX_OP_ALLOC) {
@@ -122,8 +122,8 @@ stmt_bind(em *e, const tx_node *n)
             em_linef(e, "%s %s = %s;", type.n ? type.text : "", name->text, s.n ? s.text : "");
         stmt_bind_facts(e, v, value);
     }
-    tx_sb_free(&s);
-    tx_sb_free(&type);
+    em_done(e, &s);
+    em_done(e, &type);
 }
 
 static void
@@ -148,7 +148,7 @@ stmt_eval(em *e, const tx_node *n)
     else
         em_expr(e, &s, x, EM_ANY);
     em_linef(e, "%s;", s.n ? s.text : "");
-    tx_sb_free(&s);
+    em_done(e, &s);
 }
 
 static void
@@ -169,7 +169,7 @@ stmt_return(em *e, const tx_node *n)
     em_ahead(e, n->arg[0]);
     em_expr(e, &s, n->arg[0], EM_ARG);
     em_linef(e, "return %s;", s.n ? s.text : "");
-    tx_sb_free(&s);
+    em_done(e, &s);
 }
 
 /* Text inside a C++ format string. */
@@ -217,8 +217,8 @@ stmt_assert(em *e, const tx_node *n)
     em_line(e, "__trap();");
     e->indent--;
     em_line(e, "}");
-    tx_sb_free(&s);
-    tx_sb_free(&text);
+    em_done(e, &s);
+    em_done(e, &text);
 }
 
 static void
@@ -278,7 +278,7 @@ stmt_if(em *e, const tx_node *n)
     }
     em_line(e, "}");
     tx_facts_pop(e->facts, facts);
-    tx_sb_free(&s);
+    em_done(e, &s);
 }
 
 /* ---- loops ------------------------------------------------------------------------------------------------------------------ */
@@ -373,7 +373,7 @@ stmt_counted_for(em *e, const tx_node *n, const char *start, const char *stop, c
     em_linef(e, "%s %s = (%s)((%s)%s + %s * (%s)%s);", type, name ? name->text : "i", type, count, start, turn, count,
              step.n ? step.text : "1");
     e->indent--;
-    tx_sb_free(&step);
+    em_done(e, &step);
 }
 
 static void
@@ -401,8 +401,8 @@ stmt_for(em *e, const tx_node *n)
     em_line(e, "}");
     tx_facts_pop(e->facts, facts);
     em_scope_pop(e, scope);
-    tx_sb_free(&start);
-    tx_sb_free(&stop);
+    em_done(e, &start);
+    em_done(e, &stop);
 }
 
 static void
@@ -422,7 +422,7 @@ stmt_while(em *e, const tx_node *n)
     stmt_block(e, n->arg[1], NULL);
     em_line(e, "}");
     em_scope_pop(e, scope);
-    tx_sb_free(&s);
+    em_done(e, &s);
 }
 
 static const stmt_fn stmt_rows[TX_OP__COUNT] = {
@@ -438,7 +438,7 @@ em_stmt(em *e, const tx_node *n)
 {
     tx_span saved = e->span;
 
-    if (e->c->nerrors || !n)
+    if (em_failed(e) || !n)
         return;
     if (e->depth >= TX_MAX_DEPTH) {
         tx_fail(e->c, n->span, TX_E_TOO_DEEP, TX_MAX_DEPTH);

@@ -140,8 +140,8 @@ vec_move(em *e, const tx_node *access, const tx_node *index, tx_dtype t, const c
                      place.n ? place.text : "");
         else
             em_linef(e, "*(%s*)(%s) = %s;", type, place.n ? place.text : "", self.n ? self.text : "");
-        tx_sb_free(&place);
-        tx_sb_free(&self);
+        em_done(e, &place);
+        em_done(e, &self);
     }
     return true;
 }
@@ -176,7 +176,7 @@ vec_store_fp4(em *e, const tx_node *n, const char *name)
         tx_sb_putc(&place, ']');
         em_use(e, EM_H_UCHAR);
         em_linef(e, "%s = (uchar)(%s[%u] & 15 | %s[%u] << 4);", place.n ? place.text : "", name, i, name, i + 1);
-        tx_sb_free(&place);
+        em_done(e, &place);
     }
     return true;
 }
@@ -234,8 +234,8 @@ vec_fill(em *e, const tx_node *n, const char *name)
         em_expr(e, &from, n, EM_ARG);
         e->lane = -1;
         em_linef(e, "%s = %s;", to.n ? to.text : "", from.n ? from.text : "");
-        tx_sb_free(&to);
-        tx_sb_free(&from);
+        em_done(e, &to);
+        em_done(e, &from);
     }
 }
 
@@ -270,8 +270,8 @@ vec_gather(em *e, const tx_node *n, const char *name)
         }
         e->lane = -1;
         em_linef(e, "%s = %s;", to.n ? to.text : "", from.n ? from.text : "");
-        tx_sb_free(&to);
-        tx_sb_free(&from);
+        em_done(e, &to);
+        em_done(e, &from);
     }
 }
 
@@ -312,7 +312,7 @@ em_vector_into(em *e, const tx_node *n, const char *name)
 
         em_intrin(e, &s, n, EM_ARG);
         em_linef(e, "%s %s = %s;", em_type(e, n->dtype), name, s.n ? s.text : "");
-        tx_sb_free(&s);
+        em_done(e, &s);
     } else if (vec_is_call(n)) {
         em_unsupported(e, n, "a call with this vector result");
     } else if (vec_changes_lanes(n)) {
@@ -392,7 +392,7 @@ em_vector_store(em *e, const tx_node *n)
             tx_sb_f(&to, " * %u + %u]", tx_lanes(n->u.buf->dtype), i);
         }
         em_linef(e, "%s = %s;", to.n ? to.text : "", from.n ? from.text : "");
-        tx_sb_free(&to);
-        tx_sb_free(&from);
+        em_done(e, &to);
+        em_done(e, &from);
     }
 }

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import tirx
+from tirx import _core
+from tirx.module import core_of
 
 ARCHS = ("sm_80", "sm_90a", "sm_100a")
 HEAD = """
@@ -308,3 +310,27 @@ def test_a_graph_that_is_a_huge_tree_is_written_with_variables(nvrtc):
     exe = tirx.compile(doubled, target="cuda:sm_90a")
     assert len(exe.source) < 4000
     assert exe.cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_text_with_holes_when_memory_runs_out(name):
+    """Each allocation fails in turn: an error, or the whole text (a bound that could not be kept may cost a correction)."""
+    params, body = KERNELS[name]
+    lowered = core_of(tirx.lower(tirx.from_source(kernel(name, params, body)), target="cuda:sm_90a"), "module")
+    whole = _core.cuda_source(lowered, "cuda:sm_90a")[0]
+    failed = 0
+    for n in range(1, 1000):
+        _core.fail_alloc_at(n)
+        try:
+            text = _core.cuda_source(lowered, "cuda:sm_90a")[0]
+            done = _core.alloc_count()
+        except MemoryError:
+            failed += 1
+            continue
+        finally:
+            _core.fail_alloc_at(0)
+        assert text.count("\n") >= whole.count("\n")
+        if n > done:
+            break
+    assert failed > 10
+    assert text == whole
