@@ -314,7 +314,7 @@ def test_a_graph_that_is_a_huge_tree_is_written_with_variables(nvrtc):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_text_with_holes_when_memory_runs_out(name):
-    """Each allocation fails in turn: an error, or the whole text (a bound that could not be kept may cost a correction)."""
+    """Each allocation fails in turn: an error, or the whole text (without a bound it may be longer)."""
     params, body = KERNELS[name]
     lowered = core_of(tirx.lower(tirx.from_source(kernel(name, params, body)), target="cuda:sm_90a"), "module")
     whole = _core.cuda_source(lowered, "cuda:sm_90a")[0]
