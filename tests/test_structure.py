@@ -20,6 +20,8 @@ PACKAGE = Path(tirx.__file__).parent
 # or to the module's state. Tables that CPython's API does not take as const are known by their names.
 CPYTHON_TABLES = re.compile(r"^(module_?def|.*(methods|members|getset|getsets|slots|spec))(\.\d+)?$")
 WRITABLE: dict[str, str] = {
+    "alloc_done": "counts a thread's allocations, for tests that make one fail",
+    "alloc_fail_at": "the one to fail",
     "tx_driver_state": "the CUDA driver's functions and its primary contexts, opened on first use",
     "tx_nvrtc": "NVRTC's functions, opened on first use",
     "PyArray_API": "NumPy's functions, process-wide as NumPy is; read when the first array is seen",

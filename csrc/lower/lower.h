@@ -13,6 +13,7 @@ typedef struct tx_target {
     /* options of the compilation, part of every cache key */
     bool contract; /* a*b + c becomes T.fma (default true) */
     bool fast_math, lineinfo, disable_assert;
+    void (*dump)(const char *pass, const tx_module *m); /* takes what TIRX_DUMP asks for; or NULL */
 } tx_target;
 bool tx_target_parse(tx_ctx *c, const char *text, tx_target *out); /* "cuda:sm_90a", "cpu"; plain "cuda" has arch 0 */
 bool tx_target_name(const tx_target *t, tx_sb *out);
@@ -48,8 +49,8 @@ bool tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out);
 /* At the end of parsing: every size that the function uses follows from its parameters. */
 bool tx_check_symbols(tx_ctx *c, const tx_func *f);
 
-/* All passes of the pipeline, in order, after importing m into c. TIRX_DUMP=name,... (or all) prints the module after the
- * named passes to stderr through tx_dump_hook. Debug builds verify after each pass.
+/* All passes of the pipeline, in order, after importing m into c (unless it is there). TIRX_DUMP=name,... (or all) hands
+ * the module after the named passes to t->dump. Debug builds verify after each pass.
  *
  * What comes out, and all that the back ends rely on:
  * - host functions (TX_FUNC_HOST) whose statements are BIND, IF, FOR, ASSERT, MATCH, EVAL(CALL_PACKED ...), LAUNCH;
@@ -77,6 +78,5 @@ bool tx_check_symbols(tx_ctx *c, const tx_func *f);
  * - A step that is no constant has a sign that bounds prove; loops count as Python's range does.
  * - RETURN has no value in kernels. ATTRs that stay mean nothing: emit their body, or nothing when it is NULL. */
 tx_module *tx_lower(tx_ctx *c, const tx_module *m, const tx_target *t);
-extern void (*tx_dump_hook)(const char *pass, const tx_module *m);
 
 #endif

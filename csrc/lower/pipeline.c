@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-void (*tx_dump_hook)(const char *pass, const tx_module *m);
-
 static tx_func *
 resolve(tx_ctx *c, tx_func *f, const tx_target *t)
 {
@@ -94,7 +92,7 @@ wants_dump(const tx_pass *p)
 tx_module *
 tx_lower(tx_ctx *c, const tx_module *m, const tx_target *t)
 {
-    tx_module *now = tx_import_module(c, m);
+    tx_module *now = m->ctx == c ? (tx_module *)m : tx_import_module(c, m);
 
     for (const tx_pass *p = tx_passes; now && p->name; p++) {
         if (!p->in_pipeline)
@@ -102,8 +100,8 @@ tx_lower(tx_ctx *c, const tx_module *m, const tx_target *t)
         now = p->run(c, now, t);
         if (!now || c->nerrors)
             return NULL;
-        if (tx_dump_hook && wants_dump(p))
-            tx_dump_hook(p->name, now);
+        if (t->dump && wants_dump(p))
+            t->dump(p->name, now);
 #ifdef TX_DEBUG
         if (!tx_verify_module(c, now))
             return NULL;

@@ -8,6 +8,32 @@
 #include "emu/emu.h"
 #include "runtime/runtime.h"
 
+/* ---- TIRX_DUMP --------------------------------------------------------------------------------------------------- */
+
+/* Called between passes without the GIL; prints to Python's stderr. */
+static void
+dump_module(const char *pass, const tx_module *m)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *type, *value, *traceback, *err, *text, *r = NULL;
+    tx_print_options o = {.dialect = -1, .indent = 4, .syntax_sugar = true};
+    tx_sb sb = {0};
+
+    PyErr_Fetch(&type, &value, &traceback);
+    tx_sb_f(&sb, "# after %s\n", pass);
+    if (!tx_print_module(m, &o, &sb))
+        sb.failed = true;
+    text = tx_py_take_sb(&sb);
+    err = PySys_GetObject("stderr");
+    if (text && err)
+        r = PyObject_CallMethod(err, "write", "O", text);
+    Py_XDECREF(r);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    PyGILState_Release(gil);
+}
+
 /* ---- targets ----------------------------------------------------------------------------------------------------- */
 
 /* Raises the first diagnostic's text as a ValueError (a bad option is no fault of a kernel). */
@@ -62,6 +88,7 @@ target_with_options(PyObject *text, PyObject *options, tx_target *t)
 
     if (!p || !parse_target(p, t))
         return false;
+    t->dump = dump_module;
     t->contract = true;
     t->fast_math = t->lineinfo = t->disable_assert = false;
     if (!TX_PY_GIVEN(options))
@@ -282,32 +309,6 @@ pycomp_plan_text(PyObject *module, PyObject *x)
     return tx_py_take_sb(&sb);
 }
 
-/* ---- TIRX_DUMP --------------------------------------------------------------------------------------------------- */
-
-/* Called between passes without the GIL; prints to Python's stderr. */
-static void
-dump_module(const char *pass, const tx_module *m)
-{
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *type, *value, *traceback, *err, *text, *r = NULL;
-    tx_print_options o = {.dialect = -1, .indent = 4, .syntax_sugar = true};
-    tx_sb sb = {0};
-
-    PyErr_Fetch(&type, &value, &traceback);
-    tx_sb_f(&sb, "# after %s\n", pass);
-    if (!tx_print_module(m, &o, &sb))
-        sb.failed = true;
-    text = tx_py_take_sb(&sb);
-    err = PySys_GetObject("stderr");
-    if (text && err)
-        r = PyObject_CallMethod(err, "write", "O", text);
-    Py_XDECREF(r);
-    Py_XDECREF(text);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
-    PyGILState_Release(gil);
-}
-
 static PyMethodDef pycomp_methods[] = {
     {"parse_target", pycomp_parse_target, METH_O, "{kind, arch, suffix} of a target's text"},
     {"passes", pycomp_passes, METH_NOARGS, "[(name, aliases, in pipeline)]"},
@@ -323,6 +324,5 @@ static PyMethodDef pycomp_methods[] = {
 int
 tx_py_init_compile(PyObject *module)
 {
-    tx_dump_hook = dump_module;
     return PyModule_AddFunctions(module, pycomp_methods);
 }

@@ -87,8 +87,8 @@ main(void)
     if (!m->funcs[0])
         return 1;
     show("as built", m);
-    tx_dump_hook = show;
     tx_target_parse(to, "cpu", &t);
+    t.dump = show;
     out = tx_lower(to, m, &t);
     for (uint32_t i = 0; i < to->diags.n; i++) {
         tx_sb text = {0};

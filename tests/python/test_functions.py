@@ -207,3 +207,15 @@ def test_show_prints_the_script(capsys):
     assert capsys.readouterr().out == f.script(header=False) + "\n"
     assert str(f) == f.script()
     assert f.script(show_meta=False, int_dtype="int32", verbose_expr=True) == f.script()
+
+
+def test_tirx_dump_prints_between_the_passes(monkeypatch, capsys):
+    first = next(name for name, _, in_pipeline in _core.passes() if in_pipeline)
+    monkeypatch.setenv("TIRX_DUMP", first)
+    _core.lower(make(), "cpu", {})
+    text = capsys.readouterr().err
+    assert text.startswith(f"# after {first}\n") and text.count("# after ") == 1
+    assert "def k(" in text
+    monkeypatch.setenv("TIRX_DUMP", "all")
+    _core.lower(make(), "cpu", {})
+    assert capsys.readouterr().err.count("# after ") == sum(in_pipeline for _, _, in_pipeline in _core.passes())
