@@ -291,7 +291,6 @@ class Function:
     body: Expr          # the statement that it is
     def with_body(self, body: Expr) -> "Function": ...                # a statement of the same context
     def specialize(self, values: dict[Expr | str, Any]) -> "Function": ...  # scalar parameters and symbols become constants
-    def show(self, style: str | None = None, **options: Any) -> None: ...
     def structural_hash(self) -> int: ...
     # == is identity; tirx.structural_equal(a, b) compares
 

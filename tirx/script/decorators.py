@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 import threading
 import types
@@ -13,7 +12,7 @@ from tirx.script import dtypes, functions, source
 from tirx.script.annotations import Constexpr, TensorType
 from tirx.script.parser import Options, is_typing_optional, parse_function
 
-_OPTIMIZED = inspect.CO_OPTIMIZED
+_OPTIMIZED = 1  # inspect.CO_OPTIMIZED: the code of a function
 
 
 def prim_func(
@@ -180,6 +179,14 @@ class JitFunction:
         self._kinds = kinds
         return kinds
 
+    def _defaults(self) -> dict[str, Any]:
+        f = self._function
+        found = dict(f.__kwdefaults__ or {})
+        if f.__defaults__:
+            names = f.__code__.co_varnames[: f.__code__.co_argcount]
+            found.update(zip(names[-len(f.__defaults__) :], f.__defaults__, strict=True))
+        return found
+
     def specialize(self, **values: Any) -> Any:
         """The function with these compile-time values; an optional parameter given as None is absent."""
         kinds = self._find_kinds()
@@ -190,7 +197,7 @@ class JitFunction:
             raise TypeError(f"{name}.specialize() got unexpected arg(s): {unexpected}; it takes {allowed}")
         constants: dict[str, Any] = {}
         absent: set[str] = set()
-        parameters = inspect.signature(self._function).parameters
+        defaults = self._defaults()
         missing = []
         for k in allowed:
             if kinds[k] == "optional":
@@ -203,8 +210,8 @@ class JitFunction:
                     absent.add(k)
             elif k in values:
                 constants[k] = values[k]
-            elif parameters[k].default is not inspect.Parameter.empty:
-                constants[k] = parameters[k].default
+            elif k in defaults:
+                constants[k] = defaults[k]
             else:
                 missing.append(k)
         if missing:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import operator
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
@@ -204,6 +203,8 @@ class Expressions:
         if value.__class__ is Lost:
             self.ctx.fail("UNDEFINED_NAME", name, value.why)
         names = self.scope.visible() | set(dir(builtins))
+        import difflib
+
         close = difflib.get_close_matches(name, names, 1, 0.75)
         self.ctx.fail("UNDEFINED_NAME", name, "", help=f"did you mean '{close[0]}'?" if close else None)
 

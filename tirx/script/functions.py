@@ -10,16 +10,16 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-import inspect
 import sys
 import threading
 from typing import Any
 
 from tirx.errors import DiagnosticError
 from tirx.script import source, state
+from tirx.script.assignment import is_scalar
 from tirx.script.expressions import Buffer, Expr, is_impure
 from tirx.script.scope import Names, Scope
-from tirx.script.statements import _STATEMENTS, Statements, is_scalar
+from tirx.script.statements import _STATEMENTS, Statements
 
 _MANY = 10  # nested expansions from which on Python's own recursion limit has to be raised
 _RECURSION = 12000
@@ -40,7 +40,7 @@ class Expansion:
 class Inline:
     """A helper whose statements are put where it is called."""
 
-    def __init__(self, tree: ast.FunctionDef, file: Any, signature: inspect.Signature, scope: Scope | None, outer: Any):
+    def __init__(self, tree: ast.FunctionDef, file: Any, signature: Any, scope: Scope | None, outer: Any):
         self.__name__ = tree.name
         self.__doc__ = ast.get_docstring(tree)
         self._tree = tree
@@ -120,6 +120,8 @@ class Place:
 
 def of_python(function: Any) -> Inline:
     """An inline function that is defined outside kernels."""
+    import inspect
+
     try:
         found = source.of_function(function)
     except source.NoSource:
@@ -246,11 +248,13 @@ class Functions(Statements):
         made = Inline(node, place, self.signature(node), self.scope, None)
         self.bind_name(node.name, made)
 
-    def signature(self, node: ast.FunctionDef) -> inspect.Signature:
+    def signature(self, node: ast.FunctionDef) -> Any:
         """The signature of a helper inside the kernel; defaults are evaluated at the definition."""
+        import inspect
+
         a = node.args
         P = inspect.Parameter
-        made: list[inspect.Parameter] = []
+        made: list[Any] = []
         positional = [*a.posonlyargs, *a.args]
         defaults = [P.empty] * (len(positional) - len(a.defaults)) + [self.value(d) for d in a.defaults]
         for k, (arg, default) in enumerate(zip(positional, defaults, strict=False)):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 from types import ModuleType
 from typing import Any
 
@@ -78,6 +77,8 @@ def suggestion(owner: Any, name: str) -> str | None:
     """A help line for an attribute that is not there."""
     if name in _REFUSED or name in _LATER:
         return None
+    import difflib
+
     names = vars(owner) if isinstance(owner, ModuleType) else dir(owner)
     close = difflib.get_close_matches(name, [n for n in names if not n.startswith("_")], 1, 0.75)
     return f"did you mean '{close[0]}'?" if close else None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import builtins
 import os
-import traceback
 import warnings
 from typing import Any
 
@@ -134,8 +133,10 @@ class Parser(Functions, Expressions):
             if self.inlined is not None and self.inlined.depth > 5:
                 self.ctx.fail("INLINE_RECURSION", self.inlined.function.__name__)
             self.ctx.fail("PYTHON_RECURSION")
-        frames = traceback.extract_tb(e.__traceback__, -1)
-        if frames and not frames[-1].filename.startswith(_PACKAGE):
+        trace = e.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        if trace is not None and not trace.tb_frame.f_code.co_filename.startswith(_PACKAGE):
             if not getattr(e, "_tirx_noted", False):
                 file, line, *_ = self.ctx.span_info(self.ctx.span)
                 e.add_note(f"while the kernel '{self.source.name}' was built: File \"{file}\", line {line}")
