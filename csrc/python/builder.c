@@ -581,8 +581,8 @@ static PyType_Slot pybld_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pybld_spec = {"tirx.Builder", sizeof(tx_py_builder), 0,
-                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, pybld_slots};
+static PyType_Spec pybld_spec = {"tirx.Builder", sizeof(tx_py_builder), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                                 pybld_slots};
 
 static PyMethodDef pybld_module_methods[] = {
     {"current", pybld_current, METH_NOARGS, "this thread's innermost active Builder, or None"},
