@@ -7,7 +7,7 @@ import pytest
 
 import tirx
 
-ARCHS = ("sm_80", "sm_90a", "sm_100a")
+ARCHS = ("sm_90a", pytest.param("sm_80", marks=pytest.mark.slow), pytest.param("sm_100a", marks=pytest.mark.slow))
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTS = SIGNED + UNSIGNED
