@@ -436,3 +436,24 @@ def test_tensors_of_our_own(exes):
     b = tirx.runtime.tensor(np.zeros(4, np.float32))
     exes["scale"](a, b, 2.0)
     np.testing.assert_array_equal(b.numpy(), np.arange(0, 16, 4, dtype=np.float32))
+
+
+def test_more_arguments_than_fit_the_stack():
+    n = 70
+    names = [f"p{i}" for i in range(n)]
+    source = "@T.prim_func\ndef many(A: T.Buffer((1,), 'int64'), " + ", ".join(f"{p}: T.int64" for p in names) + "):\n"
+    source += "    T.device_entry()\n    bx = T.cta_id([1])\n    tx = T.thread_id([1])\n    A[0] = 0\n"
+    source += "".join(f"    A[0] = A[0] * 3 + {p}\n" for p in names)
+    exe = tirx.compile(tirx.from_source(source), target="cpu")
+    values = [(-1) ** i * i for i in range(n)]
+    want = 0
+    for v in values:
+        want = (want * 3 + v + 2**63) % 2**64 - 2**63
+    a = np.zeros(1, np.int64)
+    exe(a, *values)
+    assert a[0] == want
+    a[0] = 0
+    exe(a, *values[:40], **dict(zip(names[40:], values[40:], strict=True)), check=False)
+    assert a[0] == want
+    with pytest.raises(TypeError, match=r"Mismatched type on argument #70 when calling"):
+        exe(a, *values[:-1], "last")
