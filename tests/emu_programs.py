@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random kernels as text, and what they mean: the same text run by Python, once for every thread, on integers that wrap.
+"""Random kernels as text, and what they mean: the same text run by Python, once for every thread.
 
-A program has cells, local arrays, nested conditionals and loops whose turns differ from thread to thread, early returns,
-break and continue; its result is a row of numbers for each thread.
+A program has cells that wrap, local arrays, nested conditionals, loops whose turns differ from thread to thread, early
+returns, break and continue; its result is a row of numbers for each thread.
 """
 
 from __future__ import annotations
@@ -30,23 +30,57 @@ class I32:
     def __index__(self):
         return self.v
 
-    def __add__(self, o): return self._two(o, lambda a, b: a + b)  # noqa: E704
-    def __sub__(self, o): return self._two(o, lambda a, b: a - b)  # noqa: E704
-    def __mul__(self, o): return self._two(o, lambda a, b: a * b)  # noqa: E704
-    def __floordiv__(self, o): return self._two(o, lambda a, b: a // b)  # noqa: E704
-    def __mod__(self, o): return self._two(o, lambda a, b: a % b)  # noqa: E704
-    def __and__(self, o): return self._two(o, lambda a, b: a & b)  # noqa: E704
-    def __xor__(self, o): return self._two(o, lambda a, b: a ^ b)  # noqa: E704
-    def __or__(self, o): return self._two(o, lambda a, b: a | b)  # noqa: E704
-    def __rshift__(self, o): return self._two(o, lambda a, b: a >> b)  # noqa: E704
-    def __lshift__(self, o): return self._two(o, lambda a, b: a << b)  # noqa: E704
-    def __neg__(self): return I32(-self.v)  # noqa: E704
-    def __lt__(self, o): return self.v < int(o)  # noqa: E704
-    def __le__(self, o): return self.v <= int(o)  # noqa: E704
-    def __gt__(self, o): return self.v > int(o)  # noqa: E704
-    def __ge__(self, o): return self.v >= int(o)  # noqa: E704
-    def __eq__(self, o): return self.v == int(o)  # noqa: E704
-    def __ne__(self, o): return self.v != int(o)  # noqa: E704
+    def __add__(self, o):
+        return self._two(o, lambda a, b: a + b)  # noqa: E704
+
+    def __sub__(self, o):
+        return self._two(o, lambda a, b: a - b)  # noqa: E704
+
+    def __mul__(self, o):
+        return self._two(o, lambda a, b: a * b)  # noqa: E704
+
+    def __floordiv__(self, o):
+        return self._two(o, lambda a, b: a // b)  # noqa: E704
+
+    def __mod__(self, o):
+        return self._two(o, lambda a, b: a % b)  # noqa: E704
+
+    def __and__(self, o):
+        return self._two(o, lambda a, b: a & b)  # noqa: E704
+
+    def __xor__(self, o):
+        return self._two(o, lambda a, b: a ^ b)  # noqa: E704
+
+    def __or__(self, o):
+        return self._two(o, lambda a, b: a | b)  # noqa: E704
+
+    def __rshift__(self, o):
+        return self._two(o, lambda a, b: a >> b)  # noqa: E704
+
+    def __lshift__(self, o):
+        return self._two(o, lambda a, b: a << b)  # noqa: E704
+
+    def __neg__(self):
+        return I32(-self.v)  # noqa: E704
+
+    def __lt__(self, o):
+        return self.v < int(o)  # noqa: E704
+
+    def __le__(self, o):
+        return self.v <= int(o)  # noqa: E704
+
+    def __gt__(self, o):
+        return self.v > int(o)  # noqa: E704
+
+    def __ge__(self, o):
+        return self.v >= int(o)  # noqa: E704
+
+    def __eq__(self, o):
+        return self.v == int(o)  # noqa: E704
+
+    def __ne__(self, o):
+        return self.v != int(o)  # noqa: E704
+
     __hash__ = None
 
 
@@ -141,12 +175,16 @@ class Program:
 
     def kernel(self, threads: int) -> str:
         body = "\n".join(self.lines)
-        for name in sorted({w for w in body.replace("(", " ").replace(")", " ").split() if w.startswith("n") and w[1:].isdigit()}):
+        for name in sorted(
+            {w for w in body.replace("(", " ").replace(")", " ").split() if w.startswith("n") and w[1:].isdigit()}
+        ):
             body = body.replace(f"{name} = NEW(", f"{name}: T.int32 = (")
         pad = [line[: len(line) - len(line.lstrip())] for line in body.splitlines() if "STORE" in line]
         for p in pad:
             body = body.replace(f"{p}STORE", store(p), 1)
-        body = body.replace("PICK(", "PICK(").replace("MIN(", "T.min(").replace("MAX(", "T.max(").replace("I(", "T.int32(")
+        body = (
+            body.replace("PICK(", "PICK(").replace("MIN(", "T.min(").replace("MAX(", "T.max(").replace("I(", "T.int32(")
+        )
         text = f"""
 @T.prim_func
 def k(A: T.Buffer(({threads},), "int32"), B: T.Buffer(({threads}, 7), "int32")):
@@ -162,7 +200,7 @@ def k(A: T.Buffer(({threads},), "int32"), B: T.Buffer(({threads}, 7), "int32")):
     b: T.int32 = tx
     c: T.int32 = 0
 {body}
-{store('    ')}
+{store("    ")}
 """
         return picks(text)
 
@@ -170,14 +208,22 @@ def k(A: T.Buffer(({threads},), "int32"), B: T.Buffer(({threads}, 7), "int32")):
         body = "\n".join(self.lines).replace("NEW(", "I(").replace("STORE", "pass").replace("range(", "RANGE(")
         text = (
             "def thread(tx, lane, w, a, b, c, m):\n"
-            "    def run():\n        nonlocal a, b, c\n" + textwrap.indent(body, "    ") + "\n    run()\n    return [a, b, c, *m]\n"
+            "    def run():\n        nonlocal a, b, c\n"
+            + textwrap.indent(body, "    ")
+            + "\n    run()\n    return [a, b, c, *m]\n"
         )
         env = {
             "I": I32, "MIN": lambda x, y: x if x < y else y, "MAX": lambda x, y: x if x > y else y,
-            "PICK": lambda c, x, y: x() if c else y(), "RANGE": lambda *s: (I32(i) for i in range(*(int(x) for x in s))),
+            "PICK": lambda c, x, y: x() if c else y(),
+            "RANGE": lambda *s: (I32(i) for i in range(*(int(x) for x in s))),
         }  # fmt: skip
         exec(text, env)
-        return lambda tx, a: [int(v) for v in env["thread"](*(I32(x) for x in (tx, tx % 32, tx // 32, a, tx, 0)), m=[I32(j * 5 - tx) for j in range(4)])]
+        return lambda tx, a: [
+            int(v)
+            for v in env["thread"](
+                *(I32(x) for x in (tx, tx % 32, tx // 32, a, tx, 0)), m=[I32(j * 5 - tx) for j in range(4)]
+            )
+        ]
 
 
 def store(pad: str) -> str:

@@ -34,7 +34,8 @@ warn_exited(tx_vm *vm, tx_cta *cta, uint32_t id, uint32_t site)
     for (uint32_t i = 0; i < cta->nwarps && !r->nagents; i++)
         for (uint32_t k = 0; k < cta->warps[i].nfrags && !r->nagents; k++)
             if (cta->warps[i].frag[k]->arrived && cta->warps[i].frag[k]->wait_mask == id)
-                tx_report_agent(vm, r, cta->warps[i].frag[k], tx_first_lane(cta->warps[i].frag[k]->m), site, "waits at");
+                tx_report_agent(vm, r, cta->warps[i].frag[k], tx_first_lane(cta->warps[i].frag[k]->m), site,
+                                "waits at");
     tx_report_text(r, "%u threads that have left the kernel count as arrived at %s", cta->exited, r->buffer);
     return tx_report_end(vm, r);
 }
@@ -314,7 +315,10 @@ tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
             tx_report_agent(vm, r, f, tx_first_lane(lanes), site, wait_role(f));
         }
     tx_report_text(r, divergent ? "threads wait at %s for others that never come" : "no thread can go on%s%s",
-                   divergent ? r->buffer : r->buffer[0] ? ": some wait at " : "", r->buffer);
+                   divergent      ? r->buffer
+                   : r->buffer[0] ? ": some wait at "
+                                  : "",
+                   r->buffer);
     int end = tx_report_end(vm, r);
     if (end == TX_RUN_ON) { /* collected: there is nothing to go on with */
         vm->stop = true;

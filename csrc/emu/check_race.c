@@ -97,7 +97,8 @@ barrier(tx_vm *vm, tx_cta *cta, uint32_t warps)
     uint32_t seen[TX_MAX_WARPS] = {0}, live = 0;
     if (!s)
         return;
-    if (vm->unwritten.set && vm->unwritten.cta == cta && (warps >> vm->unwritten.thread / TX_LANES & 1) && !tell_unwritten(vm))
+    if (vm->unwritten.set && vm->unwritten.cta == cta && (warps >> vm->unwritten.thread / TX_LANES & 1) &&
+        !tell_unwritten(vm))
         return;
     for (uint32_t w = 0; w < s->nwarps; w++)
         live |= cta->warps[w].live ? 1u << w : 0;
@@ -178,8 +179,8 @@ report(const tx_access *a, uint32_t lane, int64_t off, uint32_t other, const cha
     tx_report_agent(vm, r, a->f, lane, a->site, role);
     tx_report_element(vm, r, a->f, lane, a->site, off);
     tx_report_thread(vm, r, a->f->warp->cta, other >> TX_WHO_THREAD, site < vm->p->nsites ? site : 0, other_role);
-    tx_report_text(r, "%s of %s%s races with a %s by another thread of the CTA: nothing orders them", role, r->buffer, r->element,
-                   other_role);
+    tx_report_text(r, "%s of %s%s races with a %s by another thread of the CTA: nothing orders them", role, r->buffer,
+                   r->element, other_role);
     return tx_report_end(vm, r) == TX_RUN_ON;
 }
 
@@ -251,7 +252,8 @@ one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off)
     else if (a->vm->unwritten.set && a->vm->unwritten.granule == g && a->vm->unwritten.cta == a->f->warp->cta &&
              !ordered(s, thread, a->vm->unwritten.thread, a->vm->unwritten.time)) {
         a->vm->unwritten.set = false;
-        if (!report(a, lane, off, a->vm->unwritten.thread << TX_WHO_THREAD | (a->vm->unwritten.site & TX_WHO_SITE), "load"))
+        if (!report(a, lane, off, a->vm->unwritten.thread << TX_WHO_THREAD | (a->vm->unwritten.site & TX_WHO_SITE),
+                    "load"))
             return false;
     }
     if (wtime >= s->e.floor && !both_atomic && !ordered(s, thread, writer >> TX_WHO_THREAD, wtime))
@@ -292,10 +294,10 @@ range(const tx_access *a, int64_t off)
     unsigned per = n == 8 ? 3 : n == 4 ? 2 : n == 2 ? 1 : 0;
 
     if (n && !s->warps && !a->vm->unwritten.set && s->met[a->f->warp->index][a->f->warp->index] == s->e.floor) {
-        bool good = a->kind == TX_READ
-                        ? a->vm->isa->shadow_read(s->wtime + g, s->wwho + g, s->rtime + g, s->rwho + g, TX_LANES * n, per, &s->e, who)
-                        : a->vm->isa->shadow_write(s->wtime + g, s->wwho + g, s->rtime + g, s->rwho + g, TX_LANES * n, per, &s->e,
-                                                   who);
+        bool good = a->kind == TX_READ ? a->vm->isa->shadow_read(s->wtime + g, s->wwho + g, s->rtime + g, s->rwho + g,
+                                                                 TX_LANES * n, per, &s->e, who)
+                                       : a->vm->isa->shadow_write(s->wtime + g, s->wwho + g, s->rtime + g, s->rwho + g,
+                                                                  TX_LANES * n, per, &s->e, who);
         if (good)
             return true;
     }

@@ -317,7 +317,8 @@ bind_params(tx_code *g)
             m.fp4 = elem && tx_bits(elem) == 4;
             if (!tx_push(g->c, &g->mems, m))
                 g->failed = true;
-            tx_storage st = {.kind = ST_MEM, .mem = g->mems.n - 1, .origin = b && b->origin ? b->origin : b, .fp4 = m.fp4};
+            tx_storage st = {
+                .kind = ST_MEM, .mem = g->mems.n - 1, .origin = b && b->origin ? b->origin : b, .fp4 = m.fp4};
             tx_code_bind_storage(g, q->var, st);
             if (b && b->data != q->var)
                 tx_code_bind_storage(g, b->data, st);
@@ -581,10 +582,11 @@ tx_emu_disassemble(const tx_emu_program *p, tx_sb *out)
         tx_sb_f(out, "      const %u = 0x%llx\n", p->consts_at + 8 * i, (unsigned long long)p->consts[i].u64);
     for (uint32_t i = 0; i < p->ncode; i++) {
         const tx_insn *in = &p->code[i];
-        tx_sb_f(out, "%4u  %-16s d=%u a=%u b=%u c=%u aux=%u imm=%lld", i, names[in->op], in->d, in->a, in->b, in->c, in->aux,
-                (long long)in->imm);
+        tx_sb_f(out, "%4u  %-16s d=%u a=%u b=%u c=%u aux=%u imm=%lld", i, names[in->op], in->d, in->a, in->b, in->c,
+                in->aux, (long long)in->imm);
         if (in->site && p->sites[in->site].line)
-            tx_sb_f(out, "  ; line %u %s %s", p->sites[in->site].line, p->sites[in->site].role, p->sites[in->site].buffer);
+            tx_sb_f(out, "  ; line %u %s %s", p->sites[in->site].line, p->sites[in->site].role,
+                    p->sites[in->site].buffer);
         tx_sb_putc(out, '\n');
     }
 }

@@ -11,39 +11,51 @@
 /* Register classes; an operand is TAG | class << 28 | index until the frame is laid out. */
 enum { RC_CONST, RC_PRESET, RC_SLOT, RC_INIT, RC_MASK, RC_ROW4, RC_ROW8, RC__COUNT };
 #define RC_TAG 0x80000000u
-static inline uint32_t rc_make(unsigned cls, uint32_t i) { return RC_TAG | cls << 28 | i; }
-static inline unsigned rc_class(uint32_t reg) { return reg >> 28 & 7; }
-static inline uint32_t rc_index(uint32_t reg) { return reg & 0x0fffffffu; }
+static inline uint32_t
+rc_make(unsigned cls, uint32_t i)
+{
+    return RC_TAG | cls << 28 | i;
+}
+static inline unsigned
+rc_class(uint32_t reg)
+{
+    return reg >> 28 & 7;
+}
+static inline uint32_t
+rc_index(uint32_t reg)
+{
+    return reg & 0x0fffffffu;
+}
 
 enum { VF_NONE, VF_CONST, VF_UNI, VF_ROW };
 typedef struct tx_val {
     uint8_t form;
     uint8_t vt;
-    bool cell;      /* reg is a variable's own register: it may change later */
-    tx_dtype t;     /* scalar */
+    bool cell;  /* reg is a variable's own register: it may change later */
+    tx_dtype t; /* scalar */
     uint32_t reg;
-    tx_slot k;      /* CONST */
-    int64_t lo, hi; /* integers: sure bounds */
+    tx_slot k;             /* CONST */
+    int64_t lo, hi;        /* integers: sure bounds */
     int64_t stride, align; /* align > 0: value = base + stride * lane, base uniform and a multiple of align; no wrap */
 } tx_val;
 
 typedef enum tx_store_kind { ST_MEM, ST_ROWS, ST_PTR } tx_store_kind;
 typedef struct tx_storage { /* what a data variable stands for */
     uint8_t kind, vt;
-    bool uniform;     /* ROWS: one slot, stored and read uniformly */
-    bool track;       /* ROWS: initialisation is checked */
+    bool uniform; /* ROWS: one slot, stored and read uniformly */
+    bool track;   /* ROWS: initialisation is checked */
     bool fp4;
-    int div;          /* divergence level of the allocation */
-    uint32_t mem;     /* MEM */
+    int div;             /* divergence level of the allocation */
+    uint32_t mem;        /* MEM */
     uint32_t base, init; /* ROWS: first register, first mask */
-    int64_t n;        /* ROWS: elements times lanes */
+    int64_t n;           /* ROWS: elements times lanes */
     const tx_buffer *origin;
-    tx_val ptr;       /* PTR */
+    tx_val ptr; /* PTR */
 } tx_storage;
 
 typedef struct tx_bind { /* one entry of the stack of names */
-    const void *key;  /* tx_var */
-    uint64_t before;  /* entry hidden by this one, + 1 */
+    const void *key;     /* tx_var */
+    uint64_t before;     /* entry hidden by this one, + 1 */
     bool is_storage;
     tx_val val;
     tx_storage st;
@@ -59,8 +71,8 @@ typedef struct tx_livereg {
 
 typedef struct tx_loop_ctx {
     const tx_node *node;
-    int div, ctl;   /* of the body */
-    bool entry;     /* has a LOOP entry on the control stack */
+    int div, ctl;                     /* of the body */
+    bool entry;                       /* has a LOOP entry on the control stack */
     uint32_t first_break, first_cont; /* into jumps */
 } tx_loop_ctx;
 typedef struct tx_jump {
@@ -92,10 +104,10 @@ typedef struct tx_code {
     TX_VEC(uint32_t) free[RC__COUNT];
     TX_VEC(tx_livereg) live;
     TX_VEC(tx_bind) binds;
-    tx_map names;   /* var -> entry of binds + 1 */
+    tx_map names; /* var -> entry of binds + 1 */
     TX_VEC(tx_cached) cached;
-    tx_map cache;   /* value number, lane -> entry of cached + 1 */
-    tx_map facts;   /* node, buffer -> FACT_*; survives generation again */
+    tx_map cache; /* value number, lane -> entry of cached + 1 */
+    tx_map facts; /* node, buffer -> FACT_*; survives generation again */
     TX_VEC(tx_loop_ctx) loops;
     TX_VEC(tx_jump) jumps;
     TX_VEC(tx_site) sites;
@@ -117,7 +129,8 @@ typedef struct tx_code {
 } tx_code;
 
 /* code.c */
-uint32_t tx_code_emit(tx_code *g, unsigned op, unsigned aux, uint32_t d, uint32_t a, uint32_t b, uint32_t c, int64_t imm);
+uint32_t
+tx_code_emit(tx_code *g, unsigned op, unsigned aux, uint32_t d, uint32_t a, uint32_t b, uint32_t c, int64_t imm);
 uint32_t tx_code_reg(tx_code *g, unsigned cls);
 uint32_t tx_code_regs(tx_code *g, unsigned cls, uint32_t n); /* consecutive, never reused */
 uint32_t tx_code_const(tx_code *g, uint64_t bits);
@@ -136,7 +149,7 @@ const char *tx_code_text(tx_code *g, const char *text, size_t n);
 uint32_t tx_code_outside(tx_code *g, const char *text, uint32_t nargs, tx_vreg *args, tx_dtype ret); /* index */
 tx_vreg tx_code_vreg(tx_code *g, tx_val v);
 uint32_t tx_code_live(tx_code *g);
-uint32_t tx_code_here(tx_code *g); /* a label: next instruction */
+uint32_t tx_code_here(tx_code *g);            /* a label: next instruction */
 void tx_code_target(tx_code *g, uint32_t at); /* instruction `at` jumps to here */
 tx_val tx_code_coord(tx_code *g, unsigned op, int axis, bool row);
 
@@ -145,10 +158,10 @@ tx_val tx_code_expr(tx_code *g, const tx_node *n, unsigned lane);
 tx_val tx_val_int(tx_dtype t, int64_t v);
 tx_val tx_val_new(tx_code *g, tx_dtype t, bool row); /* a fresh register */
 tx_val tx_code_to_row(tx_code *g, tx_val v);
-tx_val tx_code_copy(tx_code *g, tx_val v);           /* into a register of its own, when it is a cell */
+tx_val tx_code_copy(tx_code *g, tx_val v); /* into a register of its own, when it is a cell */
 tx_val tx_code_unsupported(tx_code *g, const char *what, tx_dtype t);
 bool tx_code_plain(const tx_code *g, const tx_node *n); /* can be evaluated although it is not needed */
-tx_val tx_code_uniform(tx_code *g, tx_val v);        /* the first active lane's value */
+tx_val tx_code_uniform(tx_code *g, tx_val v);           /* the first active lane's value */
 /* code_arith.c */
 tx_val tx_code_bin(tx_code *g, unsigned op, tx_dtype t, tx_val a, tx_val b); /* op of ir; t of the operands */
 tx_val tx_code_cast(tx_code *g, tx_dtype to, tx_val v);
@@ -163,7 +176,8 @@ void tx_code_store(tx_code *g, const tx_node *n);
 void tx_code_alloc(tx_code *g, const tx_node *n, const tx_node *const *rest, uint32_t nrest);
 void tx_code_decl(tx_code *g, const tx_node *n);
 void tx_code_move_to(tx_code *g, uint32_t reg, bool row, bool masked, tx_val v); /* v into a given register */
-tx_val tx_code_pointer(tx_code *g, const tx_node *n, unsigned lane); /* ADDRESS_OF, BUFFER_DATA, PTR_OFFSET, pointer VAR */
+tx_val
+tx_code_pointer(tx_code *g, const tx_node *n, unsigned lane); /* ADDRESS_OF, BUFFER_DATA, PTR_OFFSET, pointer VAR */
 /* t scalar; scope of the pointee: what a local pointer leads to differs from lane to lane even if the pointer does not */
 tx_val tx_code_deref(tx_code *g, tx_val ptr, tx_dtype t, unsigned scope, uint32_t site);
 void tx_code_store_ptr(tx_code *g, tx_val ptr, tx_val v, uint32_t site);

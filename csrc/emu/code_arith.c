@@ -262,8 +262,11 @@ tx_code_cast(tx_code *g, tx_dtype to, tx_val v)
     }
     if (v.vt == VT_X)
         v = to_f32(g, v);
-    return one(g, v.vt == VT_F32 ? wide(vt) ? V_F32_I64_S : V_F32_I32_S : wide(vt) ? V_F64_I64_S : V_F64_I32_S, tx_kind(to), to,
-               v);
+    return one(g,
+               v.vt == VT_F32 ? wide(vt) ? V_F32_I64_S : V_F32_I32_S
+               : wide(vt)     ? V_F64_I64_S
+                              : V_F64_I32_S,
+               tx_kind(to), to, v);
 }
 
 /* ---- two operands ------------------------------------------------------------------------------------------------ */
@@ -342,12 +345,8 @@ derive(tx_val *r, unsigned op, const tx_val *a, const tx_val *b)
             return;
         lo = a->lo >> c, hi = a->hi >> c;
         break;
-    case TX_OP_MIN:
-        lo = a->lo < b->lo ? a->lo : b->lo, hi = a->hi < b->hi ? a->hi : b->hi;
-        break;
-    case TX_OP_MAX:
-        lo = a->lo > b->lo ? a->lo : b->lo, hi = a->hi > b->hi ? a->hi : b->hi;
-        break;
+    case TX_OP_MIN: lo = a->lo < b->lo ? a->lo : b->lo, hi = a->hi < b->hi ? a->hi : b->hi; break;
+    case TX_OP_MAX: lo = a->lo > b->lo ? a->lo : b->lo, hi = a->hi > b->hi ? a->hi : b->hi; break;
     default: return;
     }
     if (lo < tlo || hi > thi)
@@ -364,8 +363,8 @@ derive(tx_val *r, unsigned op, const tx_val *a, const tx_val *b)
         r->stride = a->stride * c, r->align = a->align * c;
     else if (op == TX_OP_MUL && b->align && a->lo == a->hi && a->lo > 0 && a->lo < 1 << 20 && b->align < 1 << 20)
         r->stride = b->stride * a->lo, r->align = b->align * a->lo;
-    else if ((op == TX_OP_FLOORMOD || op == TX_OP_MOD) && a->align && a->lo >= 0 && c % a->align == 0 && a->stride >= 0 &&
-             a->stride * (TX_LANES - 1) < a->align)
+    else if ((op == TX_OP_FLOORMOD || op == TX_OP_MOD) && a->align && a->lo >= 0 && c % a->align == 0 &&
+             a->stride >= 0 && a->stride * (TX_LANES - 1) < a->align)
         r->stride = a->stride, r->align = a->align;
 }
 
@@ -373,7 +372,8 @@ derive(tx_val *r, unsigned op, const tx_val *a, const tx_val *b)
 static bool
 same_quotient(const tx_val *a, int64_t c)
 {
-    return a->align > 0 && c > 0 && c % a->align == 0 && a->stride >= 0 && a->stride * (TX_LANES - 1) < a->align && a->lo >= 0;
+    return a->align > 0 && c > 0 && c % a->align == 0 && a->stride >= 0 && a->stride * (TX_LANES - 1) < a->align &&
+           a->lo >= 0;
 }
 
 static bool
@@ -505,8 +505,7 @@ tx_code_bin(tx_code *g, unsigned op, tx_dtype t, tx_val a, tx_val b)
         r = tx_code_bin(g, op, TX_F32, to_f32(g, a), to_f32(g, b));
         return compares ? r : to_code(g, t, r);
     }
-    if (vt == VT_NONE || op < TX_OP_EQ || op > TX_OP_SHR || op == TX_OP_CEILDIV ||
-        rows[op - TX_OP_EQ][vt] == NO)
+    if (vt == VT_NONE || op < TX_OP_EQ || op > TX_OP_SHR || op == TX_OP_CEILDIV || rows[op - TX_OP_EQ][vt] == NO)
         return tx_code_unsupported(g, tx_ops[op].spelling, compares ? TX_BOOL : t);
     if (is_int(vt)) {
         if (a.form == VF_CONST && b.form == VF_CONST && fold_ints(op, t, &a, &b, &r))
@@ -520,11 +519,12 @@ tx_code_bin(tx_code *g, unsigned op, tx_dtype t, tx_val a, tx_val b)
     }
     int form = form_of(&a, &b);
     r = tx_val_new(g, compares ? TX_BOOL : t, form != 0);
-    tx_code_emit(g, rows[op - TX_OP_EQ][vt] + (unsigned)form, 0, r.reg, tx_code_operand(g, &a), tx_code_operand(g, &b), 0, 0);
+    tx_code_emit(g, rows[op - TX_OP_EQ][vt] + (unsigned)form, 0, r.reg, tx_code_operand(g, &a), tx_code_operand(g, &b),
+                 0, 0);
     if (!compares && is_int(vt)) {
         derive(&r, op, &a, &b);
-        if (tx_bits(t) < 32 && (op == TX_OP_ADD || op == TX_OP_SUB || op == TX_OP_MUL || op == TX_OP_SHL || op == TX_OP_DIV ||
-                                op == TX_OP_FLOORDIV || op == TX_OP_MOD || op == TX_OP_FLOORMOD))
+        if (tx_bits(t) < 32 && (op == TX_OP_ADD || op == TX_OP_SUB || op == TX_OP_MUL || op == TX_OP_SHL ||
+                                op == TX_OP_DIV || op == TX_OP_FLOORDIV || op == TX_OP_MOD || op == TX_OP_FLOORMOD))
             r = wrap(g, r);
     }
     return r;
@@ -540,8 +540,8 @@ tx_code_fma(tx_code *g, tx_dtype t, tx_val a, tx_val b, tx_val c)
         if (row)
             a = tx_code_to_row(g, a), b = tx_code_to_row(g, b), c = tx_code_to_row(g, c);
         r = tx_val_new(g, t, row);
-        tx_code_emit(g, row ? V_FMAX_F32_V : V_FMAX_F32_S, tx_kind(t), r.reg, tx_code_operand(g, &a), tx_code_operand(g, &b),
-                     tx_code_operand(g, &c), 0);
+        tx_code_emit(g, row ? V_FMAX_F32_V : V_FMAX_F32_S, tx_kind(t), r.reg, tx_code_operand(g, &a),
+                     tx_code_operand(g, &b), tx_code_operand(g, &c), 0);
         return r;
     }
     if (vt != VT_F32 && vt != VT_F64)

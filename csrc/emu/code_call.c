@@ -82,8 +82,8 @@ shuffle(tx_code *g, const tx_node *n, unsigned lane)
         return tx_code_unsupported(g, "a shuffle of this type", t);
     tx_val r = tx_val_new(g, v.t, true);
     bool wide = v.vt == VT_I64 || v.vt == VT_U64 || v.vt == VT_F64;
-    unsigned mode = n->op == TX_OP_SHFL ? TX_SHFL_IDX
-                    : n->op == TX_OP_SHFL_UP ? TX_SHFL_UP
+    unsigned mode = n->op == TX_OP_SHFL        ? TX_SHFL_IDX
+                    : n->op == TX_OP_SHFL_UP   ? TX_SHFL_UP
                     : n->op == TX_OP_SHFL_DOWN ? TX_SHFL_DOWN
                                                : TX_SHFL_XOR;
     uint32_t at = tx_code_emit(g, V_SHFL, mode | (wide ? 16 : 0), r.reg, tx_code_operand(g, &v), mask,
@@ -113,7 +113,10 @@ static int
 reduction(const tx_node *op)
 {
     const char *s = op->op == TX_OP_STR ? op->u.s->text : "";
-    return strcmp(s, "sum") == 0 ? TX_RED_SUM : strcmp(s, "min") == 0 ? TX_RED_MIN : strcmp(s, "max") == 0 ? TX_RED_MAX : -1;
+    return strcmp(s, "sum") == 0   ? TX_RED_SUM
+           : strcmp(s, "min") == 0 ? TX_RED_MIN
+           : strcmp(s, "max") == 0 ? TX_RED_MAX
+                                   : -1;
 }
 
 static unsigned
@@ -132,8 +135,8 @@ butterfly(tx_code *g, const tx_node *n, tx_val v, int red, int width)
         tx_val lanes = tx_code_to_row(g, tx_val_int(TX_I32, m)), w = tx_val_int(TX_I32, TX_LANES);
         v = tx_code_to_row(g, v);
         tx_val o = tx_val_new(g, t, true);
-        uint32_t at = tx_code_emit(g, V_SHFL, TX_SHFL_XOR | (wide ? 16 : 0), o.reg, v.reg, tx_code_const(g, TX_FULL), lanes.reg,
-                                   tx_code_operand(g, &w));
+        uint32_t at = tx_code_emit(g, V_SHFL, TX_SHFL_XOR | (wide ? 16 : 0), o.reg, v.reg, tx_code_const(g, TX_FULL),
+                                   lanes.reg, tx_code_operand(g, &w));
         at_site(g, at, n, "", "reduction");
         v = tx_code_bin(g, reduction_op(red), t, v, o);
     }
@@ -365,10 +368,12 @@ tx_code_call(tx_code *g, const tx_node *n, unsigned lane)
     case TX_OP_THREAD_RETURN: tx_code_emit(g, V_RET, 0, 0, 0, 0, 0, 0); return r;
     case TX_OP_TRAP_UNLESS:
         v = arg_as(g, n, 0, TX_BOOL);
-        at = tx_code_emit(g, V_ASSERT, 0, 0, tx_code_operand(g, &v), 0, 0, tx_code_outside(g, "trap", 0, NULL, TX_VOID));
+        at =
+            tx_code_emit(g, V_ASSERT, 0, 0, tx_code_operand(g, &v), 0, 0, tx_code_outside(g, "trap", 0, NULL, TX_VOID));
         at_site(g, at, n, "", "assertion");
         return r;
-    case TX_OP_PRINTF: return outside(g, n, V_PRINTF, n->arg[0]->op == TX_OP_STR ? n->arg[0]->u.s->text : "", 1, "printf");
+    case TX_OP_PRINTF:
+        return outside(g, n, V_PRINTF, n->arg[0]->op == TX_OP_STR ? n->arg[0]->u.s->text : "", 1, "printf");
     case TX_OP_FUNC_CALL:
     case TX_OP_CALL_EXTERN:
     case TX_OP_CALL_PURE_EXTERN: return outside(g, n, V_EXTERN, n->u.call->name->text, 0, "call");

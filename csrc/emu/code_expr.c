@@ -144,7 +144,8 @@ coordinate(tx_code *g, const tx_node *n)
         v = range(tx_code_coord(g, n->op, 0, true), 0, TX_LANES - 1);
         v.stride = 1, v.align = TX_LANES;
         return v;
-    case TX_OP_THREAD_IN_WG: return tx_code_bin(g, TX_OP_FLOORMOD, TX_I32, linear_tid(g), tx_val_int(TX_I32, 4 * TX_LANES));
+    case TX_OP_THREAD_IN_WG:
+        return tx_code_bin(g, TX_OP_FLOORMOD, TX_I32, linear_tid(g), tx_val_int(TX_I32, 4 * TX_LANES));
     case TX_OP_WARP_ID: return range(tx_code_coord(g, n->op, 0, false), 0, TX_MAX_WARPS - 1);
     case TX_OP_WARPGROUP_ID: return range(tx_code_coord(g, n->op, 0, false), 0, TX_MAX_WARPS / 4 - 1);
     case TX_OP_WARP_IN_WG: return range(tx_code_coord(g, n->op, 0, false), 0, 3);
@@ -196,15 +197,16 @@ choose(tx_code *g, tx_dtype t, tx_val c, tx_val a, tx_val b)
     }
     bool wide = r.vt == VT_I64 || r.vt == VT_U64 || r.vt == VT_F64;
     unsigned form = ar ? br ? 1 : 2 : br ? 3 : 0;
-    tx_code_emit(g, (wide ? V_SEL_I64_SS : V_SEL_I32_SS) + form, 0, r.reg, tx_code_operand(g, &a), tx_code_operand(g, &b),
-                 tx_code_operand(g, &c), 0);
+    tx_code_emit(g, (wide ? V_SEL_I64_SS : V_SEL_I32_SS) + form, 0, r.reg, tx_code_operand(g, &a),
+                 tx_code_operand(g, &b), tx_code_operand(g, &c), 0);
     return r;
 }
 
 /* Only the taken side is evaluated: under a narrowed mask, or behind a jump where the condition is uniform. Whether the
  * result is uniform is known afterwards only: a fact for the next generation. */
 static tx_val
-lazy(tx_code *g, const tx_node *key, tx_dtype t, tx_val c, const tx_node *a, const tx_node *b, tx_val b_val, unsigned lane)
+lazy(tx_code *g, const tx_node *key, tx_dtype t, tx_val c, const tx_node *a, const tx_node *b, tx_val b_val,
+     unsigned lane)
 {
     if (c.form == VF_CONST)
         return c.k.u32 ? tx_code_expr(g, a, lane) : b ? tx_code_expr(g, b, lane) : b_val;
@@ -358,7 +360,8 @@ expr(tx_code *g, const tx_node *n, unsigned lane)
         return coordinate(g, n);
     if (tx_ops[op].rule == TX_RULE_FLOAT2 || op == TX_OP_LDEXP)
         return tx_code_math2(g, n, lane);
-    if ((op >= TX_OP_EXP && op <= TX_OP_CLZ) || op == TX_OP_FFS || op == TX_OP_NEG || op == TX_OP_BNOT || op == TX_OP_ABS)
+    if ((op >= TX_OP_EXP && op <= TX_OP_CLZ) || op == TX_OP_FFS || op == TX_OP_NEG || op == TX_OP_BNOT ||
+        op == TX_OP_ABS)
         return tx_code_unary(g, n, lane);
     return tx_code_call(g, n, lane);
 }

@@ -179,7 +179,8 @@ static tx_val
 element(tx_code *g, tx_val base, tx_dtype t, tx_val idx)
 {
     if (tx_bits(t) == 4) /* two to a byte */
-        return tx_code_ptr_add(g, base, tx_code_bin(g, TX_OP_SHR, TX_I64, tx_code_cast(g, TX_I64, idx), tx_val_int(TX_I64, 1)),
+        return tx_code_ptr_add(g, base,
+                               tx_code_bin(g, TX_OP_SHR, TX_I64, tx_code_cast(g, TX_I64, idx), tx_val_int(TX_I64, 1)),
                                tx_lanes(t));
     return tx_code_ptr_add(g, base, idx, tx_dtype_bytes(t));
 }
@@ -210,8 +211,8 @@ tx_code_deref(tx_code *g, tx_val ptr, tx_dtype t, unsigned scope, uint32_t site)
         ptr = tx_code_to_row(g, ptr);
     bool row = ptr.form == VF_ROW;
     tx_val r = tx_val_new(g, t, row);
-    uint32_t at = tx_code_emit(g, V_LDP, tx_kind(t) | (row ? TX_ACC_ADDR_V | TX_ACC_VAL_V : 0), r.reg, tx_code_operand(g, &ptr), 0,
-                               0, 0);
+    uint32_t at = tx_code_emit(g, V_LDP, tx_kind(t) | (row ? TX_ACC_ADDR_V | TX_ACC_VAL_V : 0), r.reg,
+                               tx_code_operand(g, &ptr), 0, 0, 0);
     g->code.at[at].site = site;
     return r;
 }
@@ -456,14 +457,15 @@ written_at_once(const tx_var *data, int64_t n, const tx_node *const *rest, uint3
                 continue;
             return false;
         }
-        if (s->op == TX_OP_STORE && s->u.buf->data == data && !mentions(s->arg[0], data, 0) && tx_lanes(s->u.buf->dtype) == 1 &&
-            tx_const_i64(s->arg[1], &k) && k >= 0 && k < 64 && k < n) {
+        if (s->op == TX_OP_STORE && s->u.buf->data == data && !mentions(s->arg[0], data, 0) &&
+            tx_lanes(s->u.buf->dtype) == 1 && tx_const_i64(s->arg[1], &k) && k >= 0 && k < 64 && k < n) {
             done |= 1ull << k;
             if (n <= 64 && done == all)
                 return true;
             continue;
         }
-        if (s->op == TX_OP_FOR && tx_const_i64(s->arg[0], &lo) && tx_const_i64(s->arg[1], &hi) && tx_const_i64(s->arg[2], &step)) {
+        if (s->op == TX_OP_FOR && tx_const_i64(s->arg[0], &lo) && tx_const_i64(s->arg[1], &hi) &&
+            tx_const_i64(s->arg[2], &step)) {
             const tx_node *b = single(s->arg[3]);
             return lo == 0 && hi >= n && step == 1 && b && b->op == TX_OP_STORE && b->u.buf->data == data &&
                    !mentions(b->arg[0], data, 0) && tx_lanes(b->u.buf->dtype) == 1 && b->arg[1]->op == TX_OP_VAR &&
@@ -557,7 +559,8 @@ tx_code_decl(tx_code *g, const tx_node *n)
     tx_val p = tx_code_copy(g, tx_code_expr(g, n->arg[0], 0));
     if (p.form == VF_NONE)
         return;
-    tx_storage st = {.kind = ST_PTR, .ptr = p, .vt = (uint8_t)tx_vt_of(tx_scalar_of(b->dtype)), .fp4 = tx_bits(b->dtype) == 4};
+    tx_storage st = {
+        .kind = ST_PTR, .ptr = p, .vt = (uint8_t)tx_vt_of(tx_scalar_of(b->dtype)), .fp4 = tx_bits(b->dtype) == 4};
     if (p.form != VF_CONST)
         tx_code_keep(g, p.reg);
     tx_code_bind_storage(g, b->data, st);

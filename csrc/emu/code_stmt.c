@@ -128,8 +128,8 @@ hoist(tx_code *g, const tx_node *n, int depth)
     if (n->op >= TX_OP_THREAD_IDX && n->op <= TX_OP_THREAD_IN_WG)
         return true;
     movable = n->nargs > 0 && n->nargs <= 8 && tx_has(n->op, TX_PROP_PURE) && !tx_has(n->op, TX_PROP_LAZY) &&
-              !(n->flags & TX_NF_IMPURE) && n->vn && tx_is_int(n->dtype) && tx_lanes(n->dtype) == 1 && n->op != TX_OP_LET &&
-              n->op != TX_OP_ADDRESS_OF;
+              !(n->flags & TX_NF_IMPURE) && n->vn && tx_is_int(n->dtype) && tx_lanes(n->dtype) == 1 &&
+              n->op != TX_OP_LET && n->op != TX_OP_ADDRESS_OF;
     for (uint32_t i = 0; i < n->nargs; i++) {
         bool r = hoist(g, n->arg[i], depth + 1);
         if (i < 8)
@@ -459,7 +459,9 @@ stmt(tx_code *g, const tx_node *n, const tx_node *const *rest, uint32_t nrest)
         if (n->arg[1])
             tx_code_stmt(g, n->arg[1]);
         return;
-    default: tx_code_unsupported(g, tx_ops[n->op].spelling[0] ? tx_ops[n->op].spelling : tx_ops[n->op].name, TX_I32); return;
+    default:
+        tx_code_unsupported(g, tx_ops[n->op].spelling[0] ? tx_ops[n->op].spelling : tx_ops[n->op].name, TX_I32);
+        return;
     }
 }
 

@@ -13,8 +13,8 @@ typedef struct tx_emu_arg {
         void *p;
         uint64_t u;
     } v;
-    size_t nbytes;  /* pointers: bytes reachable from p (declared shape, never more); 0 for scalars */
-    bool readonly;  /* pointers: a store is a report */
+    size_t nbytes; /* pointers: bytes reachable from p (declared shape, never more); 0 for scalars */
+    bool readonly; /* pointers: a store is a report */
 } tx_emu_arg;
 
 typedef struct tx_emu_program tx_emu_program; /* immutable, shared by threads; holds all it needs (no context) */
@@ -26,12 +26,12 @@ void tx_emu_disassemble(const tx_emu_program *p, tx_sb *out);
 
 typedef enum tx_emu_schedule { TX_SCHED_DEFAULT, TX_SCHED_LATE, TX_SCHED_EARLY, TX_SCHED_SEED } tx_emu_schedule;
 typedef struct tx_emu_options {
-    bool check;          /* checkers on */
-    bool collect;        /* check="report": go on after a report where that makes sense */
+    bool check;   /* checkers on */
+    bool collect; /* check="report": go on after a report where that makes sense */
     tx_emu_schedule schedule;
     uint64_t seed;
     bool hardware_numerics;
-    int nthreads;        /* check off: CTAs over a thread pool; 0: TIRX_THREADS or the number of cores */
+    int nthreads; /* check off: CTAs over a thread pool; 0: TIRX_THREADS or the number of cores */
 } tx_emu_options;
 
 typedef struct tx_emu_launch {
@@ -50,13 +50,13 @@ typedef struct tx_emu_agent { /* a thread, or an engine working for one */
     const char *role; /* "store", "load", "waits at", ... */
 } tx_emu_agent;
 typedef struct tx_emu_report {
-    const char *kind;    /* one of the kinds of intrinsics.md 9: "out_of_bounds", "race", ... */
-    bool warning;        /* EmulationWarning instead of EmulationError */
-    char buffer[64];     /* "" : none */
-    char element[96];    /* "[3, 17]" or "byte 40" or "" */
+    const char *kind; /* one of the kinds of intrinsics.md 9: "out_of_bounds", "race", ... */
+    bool warning;     /* EmulationWarning instead of EmulationError */
+    char buffer[64];  /* "" : none */
+    char element[96]; /* "[3, 17]" or "byte 40" or "" */
     uint32_t nagents;
     tx_emu_agent agent[8];
-    char message[512];   /* first line of the text */
+    char message[512]; /* first line of the text */
 } tx_emu_report;
 /* Text of at most 15 lines with both source lines shown (the program keeps the source text it needs). */
 void tx_emu_render(const tx_emu_program *p, const tx_emu_report *r, tx_sb *out);
@@ -70,11 +70,17 @@ typedef struct tx_emu_host {
                         void *const *arrays, tx_dtype ret, void *result);
     bool (*has_extern)(void *self, const char *name);
     void (*print)(void *self, const char *text, size_t n);
-    bool (*interrupted)(void *self); /* Ctrl-C: polled now and then */
+    bool (*interrupted)(void *self);                                             /* Ctrl-C: polled now and then */
     void (*report)(void *self, const tx_emu_program *p, const tx_emu_report *r); /* warnings, and errors with collect */
 } tx_emu_host;
 
-typedef enum tx_emu_status { TX_EMU_OK, TX_EMU_REPORT, TX_EMU_INTERRUPTED, TX_EMU_HOST_ERROR, TX_EMU_NO_MEMORY } tx_emu_status;
+typedef enum tx_emu_status {
+    TX_EMU_OK,
+    TX_EMU_REPORT,
+    TX_EMU_INTERRUPTED,
+    TX_EMU_HOST_ERROR,
+    TX_EMU_NO_MEMORY
+} tx_emu_status;
 /* Runs one launch to its end. TX_EMU_REPORT fills *r. Thread-safe for one program. No GIL needed. */
 tx_emu_status tx_emu_run(const tx_emu_program *p, const tx_emu_launch *l, const tx_emu_options *o, const tx_emu_host *h,
                          tx_emu_report *r);

@@ -196,13 +196,14 @@ report_outside(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, const pl
         tx_report_text(r, "%s of %s%s is outside its %lld elements", access_name(in), r->buffer, r->element,
                        (long long)(n / size));
     else
-        tx_report_text(r, "%s of %u bytes at byte %lld of %s, which has %lld bytes", access_name(in), size, (long long)p->off,
-                       r->buffer, (long long)n);
+        tx_report_text(r, "%s of %u bytes at byte %lld of %s, which has %lld bytes", access_name(in), size,
+                       (long long)p->off, r->buffer, (long long)n);
     return tx_report_end(vm, r);
 }
 
 static int
-report_simple(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, const place *p, const char *kind, const char *what)
+report_simple(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, const place *p, const char *kind,
+              const char *what)
 {
     tx_emu_report *r = tx_report_begin(vm, kind, in->site);
     name_memory(vm, r, p->mem);
@@ -226,7 +227,8 @@ tx_vm_chkb(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t dim, uint32_t bad)
     if (d->n == 1)
         tx_report_text(r, "%s of %s%s is outside its %lld elements", role, r->buffer, r->element, n);
     else
-        tx_report_text(r, "%s of %s%s: index %lld of dimension %u is outside 0..%lld", role, r->buffer, r->element, at, dim, n - 1);
+        tx_report_text(r, "%s of %s%s: index %lld of dimension %u is outside 0..%lld", role, r->buffer, r->element, at,
+                       dim, n - 1);
     return tx_report_end(vm, r);
 }
 
@@ -393,13 +395,16 @@ replace(tx_vm *vm, uint8_t *p, unsigned size, uint64_t *old, uint64_t v)
         uint32_t w = (uint32_t)*old;
         bool done;
         if (size == 2)
-            done = __atomic_compare_exchange_n((uint16_t *)(void *)p, &h, (uint16_t)v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST),
+            done = __atomic_compare_exchange_n((uint16_t *)(void *)p, &h, (uint16_t)v, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST),
             *old = h;
         else if (size == 4)
-            done = __atomic_compare_exchange_n((uint32_t *)(void *)p, &w, (uint32_t)v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST),
+            done = __atomic_compare_exchange_n((uint32_t *)(void *)p, &w, (uint32_t)v, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST),
             *old = w;
         else
-            done = __atomic_compare_exchange_n((uint64_t *)(void *)p, old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+            done =
+                __atomic_compare_exchange_n((uint64_t *)(void *)p, old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
         return done;
     }
 #endif
@@ -430,7 +435,8 @@ tx_vm_atomic(tx_vm *vm, tx_frag *f, const tx_insn *in)
         }
         uint8_t *at = address(vm, f, &p[lane], lane);
         bool global = vm->p->mems[p[lane].mem].scope == TX_GLOBAL;
-        uint64_t v = get_lane(f, in->b, in->aux & TX_ACC_VAL_V, kind, lane) & mask, old = read_element(at, raw, 0), next;
+        uint64_t v = get_lane(f, in->b, in->aux & TX_ACC_VAL_V, kind, lane) & mask, old = read_element(at, raw, 0),
+                 next;
         do {
             if (in->aux & TX_ACC_CAS)
                 next = old == (get_lane(f, in->c, in->aux & TX_ACC_CMP_V, kind, lane) & mask) ? v : old;
@@ -540,7 +546,8 @@ tx_vm_arith(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad)
     memcpy(&v, f->R + in->a + (row ? lane * (wide ? 8 : 4) : 0), wide ? 8 : 4);
     tx_report_agent(vm, r, f, lane, in->site, shift ? "shift" : "division");
     if (shift)
-        tx_report_text(r, "shift by %lld is outside 0..%lld", (long long)(wide ? v.i64 : v.i32), (long long)in->imm - 1);
+        tx_report_text(r, "shift by %lld is outside 0..%lld", (long long)(wide ? v.i64 : v.i32),
+                       (long long)in->imm - 1);
     else
         tx_report_text(r, "integer division by zero");
     return tx_report_end(vm, r);

@@ -171,11 +171,14 @@ call(tx_vm *vm, tx_frag *f, const tx_insn *in, const tx_outside *o)
     tx_dtype types[64];
     int r = TX_RUN_ON;
 
-    if (!vm->h || !vm->h->extern_call || (vm->h->has_extern && !vm->h->has_extern(vm->h->self, o->text)) || o->nargs > 64) {
+    if (!vm->h || !vm->h->extern_call || (vm->h->has_extern && !vm->h->has_extern(vm->h->self, o->text)) ||
+        o->nargs > 64) {
         tx_emu_report *rep = tx_report_begin(vm, "unsupported", in->site);
         tx_report_agent(vm, rep, f, tx_first_lane(f->m), in->site, "call");
-        tx_report_text(rep, "the emulator cannot run the injected function '%s': pass a stand-in, tirx.compile(..., externs={\"%s\": f})",
-                       o->text, o->text);
+        tx_report_text(
+            rep,
+            "the emulator cannot run the injected function '%s': pass a stand-in, tirx.compile(..., externs={\"%s\": f})",
+            o->text, o->text);
         return tx_report_end(vm, rep);
     }
     space = tx_malloc((o->nargs + 1) * (size_t)TX_LANES * 8);

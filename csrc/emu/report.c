@@ -150,8 +150,8 @@ tx_emu_render(const tx_emu_program *p, const tx_emu_report *r, tx_sb *out)
         tx_sb_f(out, "\n  in kernel %s", p->name);
     for (uint32_t i = 0; i < shown; i++) {
         const tx_emu_agent *a = &r->agent[i];
-        tx_sb_f(out, "\n  %s by thread (%u, %u, %u) of CTA (%u, %u, %u), warp %d, lane %d", a->role, a->thread[0], a->thread[1],
-                a->thread[2], a->cta[0], a->cta[1], a->cta[2], a->warp, a->lane);
+        tx_sb_f(out, "\n  %s by thread (%u, %u, %u) of CTA (%u, %u, %u), warp %d, lane %d", a->role, a->thread[0],
+                a->thread[1], a->thread[2], a->cta[0], a->cta[1], a->cta[2], a->warp, a->lane);
         if (a->line) {
             tx_sb_f(out, "\n    %s:%u", a->file, a->line);
             source_line(p, a, out);

@@ -20,55 +20,173 @@
 #define LABEL(name) case V_##name
 #define GO goto dispatch
 #endif
-#define NEXT do { in++; GO; } while (0)
+#define NEXT  \
+    do {      \
+        in++; \
+        GO;   \
+    } while (0)
 
 /* Rows of two operands. CT is the C type of the lanes, F the member of a slot. */
-#define BIN(N, T, CT, F, X)                                                                                                      \
-    LABEL(N##_##T##_SS) : { CT x = S(a)->F, y = S(b)->F; S(d)->F = (X); NEXT; }                                                  \
-    LABEL(N##_##T##_VV) : { CT *d = ROW(CT, d); const CT *a = ROW(CT, a), *b = ROW(CT, b);                                       \
-        EACH { CT x = a[l], y = b[l]; d[l] = (X); } NEXT; }                                                                      \
-    LABEL(N##_##T##_VS) : { CT *d = ROW(CT, d); const CT *a = ROW(CT, a); CT y = S(b)->F;                                        \
-        EACH { CT x = a[l]; d[l] = (X); } NEXT; }                                                                                \
-    LABEL(N##_##T##_SV) : { CT *d = ROW(CT, d); const CT *b = ROW(CT, b); CT x = S(a)->F;                                        \
-        EACH { CT y = b[l]; d[l] = (X); } NEXT; }
-#define CMP(N, T, CT, F, X)                                                                                                      \
-    LABEL(N##_##T##_SS) : { CT x = S(a)->F, y = S(b)->F; S(d)->u32 = (X) ? TX_FULL : 0; NEXT; }                                  \
-    LABEL(N##_##T##_VV) : { int32_t t[TX_LANES]; const CT *a = ROW(CT, a), *b = ROW(CT, b);                                      \
-        EACH { CT x = a[l], y = b[l]; t[l] = (X) ? -1 : 0; } S(d)->u32 = mask_of(t); NEXT; }                                     \
-    LABEL(N##_##T##_VS) : { int32_t t[TX_LANES]; const CT *a = ROW(CT, a); CT y = S(b)->F;                                       \
-        EACH { CT x = a[l]; t[l] = (X) ? -1 : 0; } S(d)->u32 = mask_of(t); NEXT; }                                               \
-    LABEL(N##_##T##_SV) : { int32_t t[TX_LANES]; const CT *b = ROW(CT, b); CT x = S(a)->F;                                       \
-        EACH { CT y = b[l]; t[l] = (X) ? -1 : 0; } S(d)->u32 = mask_of(t); NEXT; }
+#define BIN(N, T, CT, F, X)                        \
+    LABEL(N##_##T##_SS) :                          \
+    {                                              \
+        CT x = S(a)->F, y = S(b)->F;               \
+        S(d)->F = (X);                             \
+        NEXT;                                      \
+    }                                              \
+    LABEL(N##_##T##_VV) :                          \
+    {                                              \
+        CT *d = ROW(CT, d);                        \
+        const CT *a = ROW(CT, a), *b = ROW(CT, b); \
+        EACH                                       \
+        {                                          \
+            CT x = a[l], y = b[l];                 \
+            d[l] = (X);                            \
+        }                                          \
+        NEXT;                                      \
+    }                                              \
+    LABEL(N##_##T##_VS) :                          \
+    {                                              \
+        CT *d = ROW(CT, d);                        \
+        const CT *a = ROW(CT, a);                  \
+        CT y = S(b)->F;                            \
+        EACH                                       \
+        {                                          \
+            CT x = a[l];                           \
+            d[l] = (X);                            \
+        }                                          \
+        NEXT;                                      \
+    }                                              \
+    LABEL(N##_##T##_SV) :                          \
+    {                                              \
+        CT *d = ROW(CT, d);                        \
+        const CT *b = ROW(CT, b);                  \
+        CT x = S(a)->F;                            \
+        EACH                                       \
+        {                                          \
+            CT y = b[l];                           \
+            d[l] = (X);                            \
+        }                                          \
+        NEXT;                                      \
+    }
+#define CMP(N, T, CT, F, X)                        \
+    LABEL(N##_##T##_SS) :                          \
+    {                                              \
+        CT x = S(a)->F, y = S(b)->F;               \
+        S(d)->u32 = (X) ? TX_FULL : 0;             \
+        NEXT;                                      \
+    }                                              \
+    LABEL(N##_##T##_VV) :                          \
+    {                                              \
+        int32_t t[TX_LANES];                       \
+        const CT *a = ROW(CT, a), *b = ROW(CT, b); \
+        EACH                                       \
+        {                                          \
+            CT x = a[l], y = b[l];                 \
+            t[l] = (X) ? -1 : 0;                   \
+        }                                          \
+        S(d)->u32 = mask_of(t);                    \
+        NEXT;                                      \
+    }                                              \
+    LABEL(N##_##T##_VS) :                          \
+    {                                              \
+        int32_t t[TX_LANES];                       \
+        const CT *a = ROW(CT, a);                  \
+        CT y = S(b)->F;                            \
+        EACH                                       \
+        {                                          \
+            CT x = a[l];                           \
+            t[l] = (X) ? -1 : 0;                   \
+        }                                          \
+        S(d)->u32 = mask_of(t);                    \
+        NEXT;                                      \
+    }                                              \
+    LABEL(N##_##T##_SV) :                          \
+    {                                              \
+        int32_t t[TX_LANES];                       \
+        const CT *b = ROW(CT, b);                  \
+        CT x = S(a)->F;                            \
+        EACH                                       \
+        {                                          \
+            CT y = b[l];                           \
+            t[l] = (X) ? -1 : 0;                   \
+        }                                          \
+        S(d)->u32 = mask_of(t);                    \
+        NEXT;                                      \
+    }
 /* Rows of one operand, DT and DF the result's. */
-#define UN(N, T, CT, F, DT, DF, X)                                                                                               \
-    LABEL(N##_##T##_S) : { CT x = S(a)->F; S(d)->DF = (X); NEXT; }                                                               \
-    LABEL(N##_##T##_V) : { DT *d = ROW(DT, d); const CT *a = ROW(CT, a); EACH { CT x = a[l]; d[l] = (X); } NEXT; }
-#define FMA(T, CT, F, FN)                                                                                                        \
-    LABEL(FMA_##T##_SSS) : { S(d)->F = FN(S(a)->F, S(b)->F, S(c)->F); NEXT; }                                                    \
-    LABEL(FMA_##T##_VVV) : { CT *d = ROW(CT, d); const CT *a = ROW(CT, a), *b = ROW(CT, b), *c = ROW(CT, c);                     \
-        EACH d[l] = FN(a[l], b[l], c[l]); NEXT; }                                                                                \
-    LABEL(FMA_##T##_VSV) : { CT *d = ROW(CT, d); const CT *a = ROW(CT, a), *c = ROW(CT, c); CT b = S(b)->F;                      \
-        EACH d[l] = FN(a[l], b, c[l]); NEXT; }                                                                                   \
-    LABEL(FMA_##T##_VVS) : { CT *d = ROW(CT, d); const CT *a = ROW(CT, a), *b = ROW(CT, b); CT c = S(c)->F;                      \
-        EACH d[l] = FN(a[l], b[l], c); NEXT; }                                                                                   \
-    LABEL(FMA_##T##_VSS) : { CT *d = ROW(CT, d); const CT *a = ROW(CT, a); CT b = S(b)->F, c = S(c)->F;                          \
-        EACH d[l] = FN(a[l], b, c); NEXT; }
+#define UN(N, T, CT, F, DT, DF, X) \
+    LABEL(N##_##T##_S) :           \
+    {                              \
+        CT x = S(a)->F;            \
+        S(d)->DF = (X);            \
+        NEXT;                      \
+    }                              \
+    LABEL(N##_##T##_V) :           \
+    {                              \
+        DT *d = ROW(DT, d);        \
+        const CT *a = ROW(CT, a);  \
+        EACH                       \
+        {                          \
+            CT x = a[l];           \
+            d[l] = (X);            \
+        }                          \
+        NEXT;                      \
+    }
+#define FMA(T, CT, F, FN)                                           \
+    LABEL(FMA_##T##_SSS) :                                          \
+    {                                                               \
+        S(d)->F = FN(S(a)->F, S(b)->F, S(c)->F);                    \
+        NEXT;                                                       \
+    }                                                               \
+    LABEL(FMA_##T##_VVV) :                                          \
+    {                                                               \
+        CT *d = ROW(CT, d);                                         \
+        const CT *a = ROW(CT, a), *b = ROW(CT, b), *c = ROW(CT, c); \
+        EACH d[l] = FN(a[l], b[l], c[l]);                           \
+        NEXT;                                                       \
+    }                                                               \
+    LABEL(FMA_##T##_VSV) :                                          \
+    {                                                               \
+        CT *d = ROW(CT, d);                                         \
+        const CT *a = ROW(CT, a), *c = ROW(CT, c);                  \
+        CT b = S(b)->F;                                             \
+        EACH d[l] = FN(a[l], b, c[l]);                              \
+        NEXT;                                                       \
+    }                                                               \
+    LABEL(FMA_##T##_VVS) :                                          \
+    {                                                               \
+        CT *d = ROW(CT, d);                                         \
+        const CT *a = ROW(CT, a), *b = ROW(CT, b);                  \
+        CT c = S(c)->F;                                             \
+        EACH d[l] = FN(a[l], b[l], c);                              \
+        NEXT;                                                       \
+    }                                                               \
+    LABEL(FMA_##T##_VSS) :                                          \
+    {                                                               \
+        CT *d = ROW(CT, d);                                         \
+        const CT *a = ROW(CT, a);                                   \
+        CT b = S(b)->F, c = S(c)->F;                                \
+        EACH d[l] = FN(a[l], b, c);                                 \
+        NEXT;                                                       \
+    }
 
 /* Hands an instruction to a function outside; it may change the mask. */
-#define OUT(call)                                                                                                                \
-    do {                                                                                                                         \
-        f->m = m, f->pc = (uint32_t)(in - code), vm->budget = budget;                                                            \
-        int r_ = (call);                                                                                                         \
-        if (r_ != TX_RUN_ON)                                                                                                     \
-            return r_;                                                                                                           \
-        m = f->m, R = f->R, budget = vm->budget;                                                                                 \
-        NEXT;                                                                                                                    \
+#define OUT(call)                                                     \
+    do {                                                              \
+        f->m = m, f->pc = (uint32_t)(in - code), vm->budget = budget; \
+        int r_ = (call);                                              \
+        if (r_ != TX_RUN_ON)                                          \
+            return r_;                                                \
+        m = f->m, R = f->R, budget = vm->budget;                      \
+        NEXT;                                                         \
     } while (0)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static inline bool
-seen(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t size, uint8_t kind, int form, int64_t off, const int64_t *offs, uint32_t m)
+seen(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t size, uint8_t kind, int form, int64_t off, const int64_t *offs,
+     uint32_t m)
 {
     tx_access a = {vm, f, in->c, in->site, size, kind};
     f->m = m, f->pc = (uint32_t)(in - vm->p->code);
@@ -112,93 +230,111 @@ in_row64(const int64_t *ix)
 }
 
 /* MT memory type, RT register type, F member of a slot; V(x) from one to the other */
-#define LOAD_S(N, MT, F, V)                                                                                                      \
-    LABEL(N##_S) : {                                                                                                             \
-        const tx_mem *mem = &mems[in->c];                                                                                        \
-        int64_t i = in->aux & TX_IDX_64 ? S(a)->i64 : S(a)->i32;                                                                 \
-        if (TX_UNLIKELY((uint64_t)i >= (uint64_t)mem->nbytes / sizeof(MT)))                                                      \
-            OUT(tx_vm_load(vm, f, in));                                                                                          \
-        if (mem->watched && !seen(vm, f, in, sizeof(MT), TX_READ, 1, i * (int64_t)sizeof(MT), NULL, m))                          \
-            return TX_RUN_STOP;                                                                                                  \
-        MT x;                                                                                                                    \
-        memcpy(&x, mem->base + i * (int64_t)sizeof(MT), sizeof x);                                                               \
-        S(d)->F = V;                                                                                                             \
-        NEXT;                                                                                                                    \
+#define LOAD_S(N, MT, F, V)                                                                             \
+    LABEL(N##_S) :                                                                                      \
+    {                                                                                                   \
+        const tx_mem *mem = &mems[in->c];                                                               \
+        int64_t i = in->aux & TX_IDX_64 ? S(a)->i64 : S(a)->i32;                                        \
+        if (TX_UNLIKELY((uint64_t)i >= (uint64_t)mem->nbytes / sizeof(MT)))                             \
+            OUT(tx_vm_load(vm, f, in));                                                                 \
+        if (mem->watched && !seen(vm, f, in, sizeof(MT), TX_READ, 1, i * (int64_t)sizeof(MT), NULL, m)) \
+            return TX_RUN_STOP;                                                                         \
+        MT x;                                                                                           \
+        memcpy(&x, mem->base + i * (int64_t)sizeof(MT), sizeof x);                                      \
+        S(d)->F = V;                                                                                    \
+        NEXT;                                                                                           \
     }
-#define LOAD_V(N, BITS, IT, MT, RT, V)                                                                                           \
-    LABEL(N##_V##BITS) : {                                                                                                       \
-        const tx_mem *mem = &mems[in->c];                                                                                        \
-        const IT *ix = ROW(IT, a);                                                                                               \
-        RT *d = ROW(RT, d);                                                                                                      \
-        const uint8_t *base = mem->base;                                                                                         \
-        uint64_t n = (uint64_t)mem->nbytes / sizeof(MT);                                                                         \
-        if (m == TX_FULL && in_row##BITS(ix) && n >= TX_LANES && (uint64_t)(int64_t)ix[0] <= n - TX_LANES) {                     \
-            const uint8_t *p = base + (int64_t)ix[0] * (int64_t)sizeof(MT);                                                      \
-            if (mem->watched && !seen(vm, f, in, sizeof(MT), TX_READ, 0, p - base, NULL, m))                                     \
-                return TX_RUN_STOP;                                                                                              \
-            EACH { MT x; memcpy(&x, p + (size_t)l * sizeof x, sizeof x); d[l] = V; }                                             \
-            NEXT;                                                                                                                \
-        }                                                                                                                        \
-        IT t[TX_LANES];                                                                                                          \
-        if (TX_UNLIKELY(!inside##BITS(ix, m, n, t)))                                                                             \
-            OUT(tx_vm_load(vm, f, in));                                                                                          \
-        if (mem->watched) {                                                                                                      \
-            int64_t o[TX_LANES];                                                                                                 \
-            EACH o[l] = (int64_t)t[l] * (int64_t)sizeof(MT);                                                                     \
-            if (!seen(vm, f, in, sizeof(MT), TX_READ, 2, 0, o, m))                                                               \
-                return TX_RUN_STOP;                                                                                              \
-        }                                                                                                                        \
-        EACH { MT x; memcpy(&x, base + (int64_t)t[l] * (int64_t)sizeof x, sizeof x); d[l] = V; }                                 \
-        NEXT;                                                                                                                    \
+#define LOAD_V(N, BITS, IT, MT, RT, V)                                                                       \
+    LABEL(N##_V##BITS) :                                                                                     \
+    {                                                                                                        \
+        const tx_mem *mem = &mems[in->c];                                                                    \
+        const IT *ix = ROW(IT, a);                                                                           \
+        RT *d = ROW(RT, d);                                                                                  \
+        const uint8_t *base = mem->base;                                                                     \
+        uint64_t n = (uint64_t)mem->nbytes / sizeof(MT);                                                     \
+        if (m == TX_FULL && in_row##BITS(ix) && n >= TX_LANES && (uint64_t)(int64_t)ix[0] <= n - TX_LANES) { \
+            const uint8_t *p = base + (int64_t)ix[0] * (int64_t)sizeof(MT);                                  \
+            if (mem->watched && !seen(vm, f, in, sizeof(MT), TX_READ, 0, p - base, NULL, m))                 \
+                return TX_RUN_STOP;                                                                          \
+            EACH                                                                                             \
+            {                                                                                                \
+                MT x;                                                                                        \
+                memcpy(&x, p + (size_t)l * sizeof x, sizeof x);                                              \
+                d[l] = V;                                                                                    \
+            }                                                                                                \
+            NEXT;                                                                                            \
+        }                                                                                                    \
+        IT t[TX_LANES];                                                                                      \
+        if (TX_UNLIKELY(!inside##BITS(ix, m, n, t)))                                                         \
+            OUT(tx_vm_load(vm, f, in));                                                                      \
+        if (mem->watched) {                                                                                  \
+            int64_t o[TX_LANES];                                                                             \
+            EACH o[l] = (int64_t)t[l] * (int64_t)sizeof(MT);                                                 \
+            if (!seen(vm, f, in, sizeof(MT), TX_READ, 2, 0, o, m))                                           \
+                return TX_RUN_STOP;                                                                          \
+        }                                                                                                    \
+        EACH                                                                                                 \
+        {                                                                                                    \
+            MT x;                                                                                            \
+            memcpy(&x, base + (int64_t)t[l] * (int64_t)sizeof x, sizeof x);                                  \
+            d[l] = V;                                                                                        \
+        }                                                                                                    \
+        NEXT;                                                                                                \
     }
 #define LOADS(N, MT, RT, F, V) LOAD_S(N, MT, F, V) LOAD_V(N, 32, int32_t, MT, RT, V) LOAD_V(N, 64, int64_t, MT, RT, V)
 
-#define STORE_S(N, MT, RT, F)                                                                                                    \
-    LABEL(N##_S) : {                                                                                                             \
-        const tx_mem *mem = &mems[in->c];                                                                                        \
-        int64_t i = in->aux & TX_IDX_64 ? S(a)->i64 : S(a)->i32;                                                                 \
-        if (TX_UNLIKELY((uint64_t)i >= (uint64_t)mem->nbytes / sizeof(MT) || mem->readonly))                                     \
-            OUT(tx_vm_store(vm, f, in));                                                                                         \
-        if (mem->watched && !seen(vm, f, in, sizeof(MT), TX_WRITE, 1, i * (int64_t)sizeof(MT), NULL, m))                         \
-            return TX_RUN_STOP;                                                                                                  \
-        MT x = (MT)(in->aux & TX_VAL_V ? ROW(RT, b)[31 - __builtin_clz(m)] : (RT)S(b)->F), old;                                  \
-        memcpy(&old, mem->base + i * (int64_t)sizeof(MT), sizeof x);                                                             \
-        memcpy(mem->base + i * (int64_t)sizeof(MT), &x, sizeof x);                                                               \
-        vm->changes += old != x;                                                                                                 \
-        NEXT;                                                                                                                    \
+#define STORE_S(N, MT, RT, F)                                                                            \
+    LABEL(N##_S) :                                                                                       \
+    {                                                                                                    \
+        const tx_mem *mem = &mems[in->c];                                                                \
+        int64_t i = in->aux & TX_IDX_64 ? S(a)->i64 : S(a)->i32;                                         \
+        if (TX_UNLIKELY((uint64_t)i >= (uint64_t)mem->nbytes / sizeof(MT) || mem->readonly))             \
+            OUT(tx_vm_store(vm, f, in));                                                                 \
+        if (mem->watched && !seen(vm, f, in, sizeof(MT), TX_WRITE, 1, i * (int64_t)sizeof(MT), NULL, m)) \
+            return TX_RUN_STOP;                                                                          \
+        MT x = (MT)(in->aux & TX_VAL_V ? ROW(RT, b)[31 - __builtin_clz(m)] : (RT)S(b)->F), old;          \
+        memcpy(&old, mem->base + i * (int64_t)sizeof(MT), sizeof x);                                     \
+        memcpy(mem->base + i * (int64_t)sizeof(MT), &x, sizeof x);                                       \
+        vm->changes += old != x;                                                                         \
+        NEXT;                                                                                            \
     }
-#define STORE_V(N, BITS, IT, MT, RT)                                                                                             \
-    LABEL(N##_V##BITS) : {                                                                                                       \
-        const tx_mem *mem = &mems[in->c];                                                                                        \
-        const IT *ix = ROW(IT, a);                                                                                               \
-        const RT *v = ROW(RT, b);                                                                                                \
-        uint8_t *base = mem->base;                                                                                               \
-        uint64_t n = (uint64_t)mem->nbytes / sizeof(MT);                                                                         \
-        if (TX_UNLIKELY(mem->readonly))                                                                                          \
-            OUT(tx_vm_store(vm, f, in));                                                                                         \
-        vm->changes++;                                                                                                           \
-        if (m == TX_FULL && in_row##BITS(ix) && n >= TX_LANES && (uint64_t)(int64_t)ix[0] <= n - TX_LANES) {                     \
-            uint8_t *p = base + (int64_t)ix[0] * (int64_t)sizeof(MT);                                                            \
-            if (mem->watched && !seen(vm, f, in, sizeof(MT), TX_WRITE, 0, p - base, NULL, m))                                    \
-                return TX_RUN_STOP;                                                                                              \
-            EACH { MT x = (MT)v[l]; memcpy(p + (size_t)l * sizeof x, &x, sizeof x); }                                            \
-            NEXT;                                                                                                                \
-        }                                                                                                                        \
-        IT t[TX_LANES];                                                                                                          \
-        if (TX_UNLIKELY(!inside##BITS(ix, m, n, t)))                                                                             \
-            OUT(tx_vm_store(vm, f, in));                                                                                         \
-        if (mem->watched) {                                                                                                      \
-            int64_t o[TX_LANES];                                                                                                 \
-            EACH o[l] = (int64_t)t[l] * (int64_t)sizeof(MT);                                                                     \
-            if (!seen(vm, f, in, sizeof(MT), TX_WRITE, 2, 0, o, m))                                                              \
-                return TX_RUN_STOP;                                                                                              \
-        }                                                                                                                        \
-        for (uint32_t left = m; left; left &= left - 1) {                                                                        \
-            int l = __builtin_ctz(left);                                                                                         \
-            MT x = (MT)v[l];                                                                                                     \
-            memcpy(base + (int64_t)t[l] * (int64_t)sizeof x, &x, sizeof x);                                                      \
-        }                                                                                                                        \
-        NEXT;                                                                                                                    \
+#define STORE_V(N, BITS, IT, MT, RT)                                                                         \
+    LABEL(N##_V##BITS) :                                                                                     \
+    {                                                                                                        \
+        const tx_mem *mem = &mems[in->c];                                                                    \
+        const IT *ix = ROW(IT, a);                                                                           \
+        const RT *v = ROW(RT, b);                                                                            \
+        uint8_t *base = mem->base;                                                                           \
+        uint64_t n = (uint64_t)mem->nbytes / sizeof(MT);                                                     \
+        if (TX_UNLIKELY(mem->readonly))                                                                      \
+            OUT(tx_vm_store(vm, f, in));                                                                     \
+        vm->changes++;                                                                                       \
+        if (m == TX_FULL && in_row##BITS(ix) && n >= TX_LANES && (uint64_t)(int64_t)ix[0] <= n - TX_LANES) { \
+            uint8_t *p = base + (int64_t)ix[0] * (int64_t)sizeof(MT);                                        \
+            if (mem->watched && !seen(vm, f, in, sizeof(MT), TX_WRITE, 0, p - base, NULL, m))                \
+                return TX_RUN_STOP;                                                                          \
+            EACH                                                                                             \
+            {                                                                                                \
+                MT x = (MT)v[l];                                                                             \
+                memcpy(p + (size_t)l * sizeof x, &x, sizeof x);                                              \
+            }                                                                                                \
+            NEXT;                                                                                            \
+        }                                                                                                    \
+        IT t[TX_LANES];                                                                                      \
+        if (TX_UNLIKELY(!inside##BITS(ix, m, n, t)))                                                         \
+            OUT(tx_vm_store(vm, f, in));                                                                     \
+        if (mem->watched) {                                                                                  \
+            int64_t o[TX_LANES];                                                                             \
+            EACH o[l] = (int64_t)t[l] * (int64_t)sizeof(MT);                                                 \
+            if (!seen(vm, f, in, sizeof(MT), TX_WRITE, 2, 0, o, m))                                          \
+                return TX_RUN_STOP;                                                                          \
+        }                                                                                                    \
+        for (uint32_t left = m; left; left &= left - 1) {                                                    \
+            int l = __builtin_ctz(left);                                                                     \
+            MT x = (MT)v[l];                                                                                 \
+            memcpy(base + (int64_t)t[l] * (int64_t)sizeof x, &x, sizeof x);                                  \
+        }                                                                                                    \
+        NEXT;                                                                                                \
     }
 #define STORES(N, MT, RT, F) STORE_S(N, MT, RT, F) STORE_V(N, 32, int32_t, MT, RT) STORE_V(N, 64, int64_t, MT, RT)
 
@@ -232,7 +368,11 @@ outside_extent(const uint8_t *R, const tx_vreg *idx, const tx_vreg *ext)
         uint32_t limit = n > INT32_MAX ? 0x80000000u : n < 0 ? 0 : (uint32_t)n;
         EACH t[l] = (uint32_t)a[l] >= limit ? -1 : 0;
     } else
-        EACH { int64_t i = index_of(R, idx, l); t[l] = i < 0 || i >= n ? -1 : 0; }
+        EACH
+        {
+            int64_t i = index_of(R, idx, l);
+            t[l] = i < 0 || i >= n ? -1 : 0;
+        }
     return mask_of(t);
 }
 
@@ -256,7 +396,8 @@ turns(uint8_t *R, const tx_insn *in, uint32_t m, bool step)
     int32_t *v = ROW(int32_t, d);
     const int32_t *stop = ROW(int32_t, a), *by = ROW(int32_t, b);
     bool u = in->aux >> 4 == VT_U32;
-    EACH {
+    EACH
+    {
         int64_t at = u ? (int64_t)(uint32_t)v[l] : v[l], end = u ? (int64_t)(uint32_t)stop[l] : stop[l];
         int64_t inc = u ? (int64_t)(uint32_t)by[l] : by[l], next = at + (step ? inc : 0);
         int on = (inc > 0) & (next < end);
@@ -484,9 +625,10 @@ dispatch:
     } NEXT;
     FAULTS(CHKZ_I32_V, uint32_t, x == 0) FAULTS(CHKZ_I64_V, uint64_t, x == 0)
     FAULTS(CHKS_I32_V, uint32_t, x >= imm) FAULTS(CHKS_I64_V, uint64_t, x >= imm)
-    /* clang-format on */
+        /* clang-format on */
 
-    LABEL(JMP) : in = code + in->imm;
+        LABEL(JMP)
+        : in = code + in->imm;
     GO;
     LABEL(JZ) : if (S(a)->u32) NEXT;
     in = code + in->imm;
@@ -625,24 +767,23 @@ dispatch:
     OUT(tx_vm_outside(vm, f, in));
     LABEL(PRINTF) : LABEL(EXTERN) : LABEL(UNSUP) : OUT(tx_vm_outside(vm, f, in));
 #if !defined(__GNUC__)
-    default: return TX_RUN_STOP;
-    }
+default: return TX_RUN_STOP;
+}
 #endif
 
 unwind: /* no lane is active here: to those set aside innermost */
     m = 0;
-    if (f->sp == 0) {
-        f->m = 0;
-        f->state = TX_GONE;
-        vm->budget = budget;
-        return TX_RUN_DONE;
-    }
-    in = code + ctl[f->sp - 1].pc;
-    GO;
-yield:
-    f->m = m;
-    vm->budget = 0;
-    return TX_RUN_YIELD;
+if (f->sp == 0) {
+    f->m = 0;
+    f->state = TX_GONE;
+    vm->budget = budget;
+    return TX_RUN_DONE;
+}
+in = code + ctl[f->sp - 1].pc;
+GO;
+yield: f->m = m;
+vm->budget = 0;
+return TX_RUN_YIELD;
 }
 
 /* ---- shadow of shared memory: the common cases (check_race.c has the rules) ---------------------------------------- */
@@ -653,7 +794,8 @@ shadow_read(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32
             const tx_epoch *e, uint32_t who)
 {
     uint32_t bad = 0, floor = e->floor, now = e->now, start = e->start;
-    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) {
+    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+    {
         uint32_t mine = who + ((i >> shift) << TX_WHO_THREAD);
         uint32_t other = (wwho[i] ^ mine) >> TX_WHO_THREAD;
         bad |= wtime[i] < start ? 1u : 0u;
@@ -661,7 +803,8 @@ shadow_read(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32
     }
     if (bad)
         return false;
-    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) {
+    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+    {
         uint32_t mine = who + ((i >> shift) << TX_WHO_THREAD), old = rwho[i];
         uint32_t diff = (old ^ mine) >> TX_WHO_THREAD;
         uint32_t lanes = diff ? TX_WHO_LANES : 0, warps = diff >> 5 ? TX_WHO_WARPS : 0;
@@ -678,7 +821,8 @@ shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *r
              const tx_epoch *e, uint32_t who)
 {
     uint32_t bad = 0, floor = e->floor, now = e->now;
-    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) {
+    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+    {
         uint32_t mine = who + ((i >> shift) << TX_WHO_THREAD);
         uint32_t wother = (wwho[i] ^ mine) >> TX_WHO_THREAD, rother = (rwho[i] ^ mine) >> TX_WHO_THREAD;
         rother |= rwho[i] & (TX_WHO_LANES | TX_WHO_WARPS);
@@ -687,7 +831,8 @@ shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *r
     }
     if (bad)
         return false;
-    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) {
+    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+    {
         wwho[i] = who + ((i >> shift) << TX_WHO_THREAD);
         wtime[i] = now;
         rtime[i] = 0;

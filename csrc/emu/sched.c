@@ -18,8 +18,8 @@ enum {
 };
 
 struct tx_launch_state {
-    uint64_t next, nctas; /* CTAs: next to start, number of them */
-    uint64_t step, offset;/* order of a seeded run: index * step + offset */
+    uint64_t next, nctas;  /* CTAs: next to start, number of them */
+    uint64_t step, offset; /* order of a seeded run: index * step + offset */
     uint64_t finished;
     uint32_t chunk;
     bool stop;
@@ -517,13 +517,21 @@ common_divisor(uint64_t a, uint64_t b)
 }
 
 tx_emu_status
-tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_options *o, const tx_emu_host *h, tx_emu_report *r)
+tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_options *o, const tx_emu_host *h,
+           tx_emu_report *r)
 {
     tx_emu_launch l = *launch;
     struct tx_launch_state state = {.chunk = 1};
     tx_emu_status status = TX_EMU_OK;
-    tx_vm like = {.p = p, .l = &l, .o = o, .h = h, .isa = tx_isa_pick(), .shared_state = &state, .check = o->check,
-                  .hooks = o->check ? &tx_race_hooks : NULL, .rng = o->seed};
+    tx_vm like = {.p = p,
+                  .l = &l,
+                  .o = o,
+                  .h = h,
+                  .isa = tx_isa_pick(),
+                  .shared_state = &state,
+                  .check = o->check,
+                  .hooks = o->check ? &tx_race_hooks : NULL,
+                  .rng = o->seed};
 
     memset(r, 0, sizeof *r);
     for (int i = 0; i < 3; i++)
@@ -532,7 +540,8 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
     state.nctas = (uint64_t)l.grid[0] * l.grid[1] * l.grid[2];
     if (!state.nctas || !l.block[0] || !l.block[1] || !l.block[2])
         return TX_EMU_OK;
-    if (o->schedule == TX_SCHED_SEED && state.nctas > 1 && state.nctas < (uint64_t)1 << 31 && l.cluster[0] * l.cluster[1] * l.cluster[2] == 1) {
+    if (o->schedule == TX_SCHED_SEED && state.nctas > 1 && state.nctas < (uint64_t)1 << 31 &&
+        l.cluster[0] * l.cluster[1] * l.cluster[2] == 1) {
         do
             state.step = random_next(&like.rng) % state.nctas;
         while (common_divisor(state.step, state.nctas) != 1);

@@ -11,8 +11,9 @@ void tx_frag_drop_gone(tx_vm *vm, tx_warp *w);
 void tx_preset_value(const tx_preset *s, const tx_emu_arg *a, tx_slot *out);
 
 /* barrier.c */
-int tx_barrier_left(tx_vm *vm, tx_warp *w);  /* lanes of the warp have left */
-int tx_barrier_stuck(tx_vm *vm, tx_cta *cta);/* nothing of the CTA can run: a report, or with checks off a partial warp counts */
+int tx_barrier_left(tx_vm *vm, tx_warp *w); /* lanes of the warp have left */
+int tx_barrier_stuck(tx_vm *vm,
+                     tx_cta *cta); /* nothing of the CTA can run: a report, or with checks off a partial warp counts */
 void tx_barrier_meet(tx_vm *vm, tx_cta *cta, uint32_t which); /* all have met: the CTA's threads go on */
 
 #endif

@@ -79,12 +79,12 @@ typedef struct tx_site {
     uint32_t line, col, end_line, end_col;
     const char *buffer;
     const char *role;
-    uint32_t mem; /* index + 1, 0 none */
-    uint32_t dims;/* index + 1, 0 none */
+    uint32_t mem;  /* index + 1, 0 none */
+    uint32_t dims; /* index + 1, 0 none */
 } tx_site;
 
 typedef struct tx_outside { /* printf, injected function, assertion, unsupported operation */
-    const char *text; /* format, name, message */
+    const char *text;       /* format, name, message */
     uint32_t nargs;
     tx_vreg *args;
     tx_dtype ret;
@@ -96,8 +96,8 @@ typedef struct tx_memory {
     uint8_t scope; /* tx_scope */
     uint8_t elem;  /* bytes of an element, for texts */
     bool dyn;
-    uint32_t param;  /* global: index of the argument */
-    int64_t offset;  /* shared: in the CTA's bytes; local: in a thread's bytes */
+    uint32_t param; /* global: index of the argument */
+    int64_t offset; /* shared: in the CTA's bytes; local: in a thread's bytes */
     int64_t nbytes;
     bool fp4;
 } tx_memory;
@@ -128,8 +128,8 @@ struct tx_emu_program {
     tx_insn *code;
     uint32_t ncode;
     /* frame: constants and presets, uniform slots, initialisation masks, lane masks, rows of 4, rows of 8 bytes */
-    uint32_t frame_bytes, consts_at, nconsts, slots_at, nslots, inits_at, ninits, masks_at, nmasks, rows4_at, nrows4, rows8_at,
-        nrows8;
+    uint32_t frame_bytes, consts_at, nconsts, slots_at, nslots, inits_at, ninits, masks_at, nmasks, rows4_at, nrows4,
+        rows8_at, nrows8;
     tx_slot *consts;
     uint32_t max_ctl;
     uint32_t nparams, npresets, ncoords, nmems, nsites, ndims, noutside, nlive, ntexts;
@@ -141,17 +141,17 @@ struct tx_emu_program {
     tx_outside *outside;
     tx_live *live;
     tx_text *texts;
-    int64_t static_smem, local_bytes; /* local: a thread's addressable arrays */
-    uint8_t granule_shift;            /* log2 of the smallest shared access */
+    int64_t static_smem, local_bytes;  /* local: a thread's addressable arrays */
+    uint8_t granule_shift;             /* log2 of the smallest shared access */
     bool partial_barriers, meets_ctas; /* named barriers; cluster or grid barriers */
 };
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
 typedef struct tx_ctl { /* lanes set aside by structured control flow */
-    uint32_t pc;      /* where they go on */
-    uint32_t restore; /* IF: lanes after the join; LOOP: lanes that have left */
-    uint32_t els;     /* IF: lanes of the else part; LOOP: lanes that wait for the next turn */
+    uint32_t pc;        /* where they go on */
+    uint32_t restore;   /* IF: lanes after the join; LOOP: lanes that have left */
+    uint32_t els;       /* IF: lanes of the else part; LOOP: lanes that wait for the next turn */
 } tx_ctl;
 
 enum tx_state { TX_READY, TX_WAIT_WARP, TX_WAIT_BAR, TX_GONE };
@@ -163,12 +163,12 @@ typedef struct tx_frag {
     uint8_t *R;
     uint32_t m, pc, sp;
     uint32_t state;
-    uint32_t wait_mask;  /* WAIT_WARP: lanes waited for; WAIT_BAR: barrier, or TX_MEET_* */
-    uint32_t site;       /* of the loop that yielded last */
-    bool spins;          /* yielded, and nothing had changed */
-    bool arrived;        /* counted at its barrier */
+    uint32_t wait_mask; /* WAIT_WARP: lanes waited for; WAIT_BAR: barrier, or TX_MEET_* */
+    uint32_t site;      /* of the loop that yielded last */
+    bool spins;         /* yielded, and nothing had changed */
+    bool arrived;       /* counted at its barrier */
     tx_warp *warp;
-    uint64_t hash;       /* of the frame at the last yield, to see loops that change nothing */
+    uint64_t hash; /* of the frame at the last yield, to see loops that change nothing */
     tx_ctl *ctl;
 } tx_frag;
 struct tx_warp {
@@ -180,9 +180,9 @@ struct tx_warp {
     uint8_t *local_init;
 };
 typedef struct tx_barrier {
-    uint32_t arrived;  /* threads */
-    uint32_t expected; /* 0: nobody is there yet */
-    uint32_t site;     /* of the first arrival */
+    uint32_t arrived;             /* threads */
+    uint32_t expected;            /* 0: nobody is there yet */
+    uint32_t site;                /* of the first arrival */
     bool exited_counted, counted; /* a count was given */
     uint32_t acc_and, acc_or;
 } tx_barrier;
@@ -203,7 +203,7 @@ struct tx_cta {
     uint32_t nwarps, nthreads, exited; /* exited: threads */
     tx_warp *warps;
     tx_barrier barrier[TX_NBARRIERS];
-    uint32_t meet_arrived[2];  /* cluster, grid: threads of this CTA that wait there */
+    uint32_t meet_arrived[2]; /* cluster, grid: threads of this CTA that wait there */
     uint8_t *shared;
     int64_t shared_bytes;
     tx_mem *mem;
@@ -224,10 +224,10 @@ enum { TX_READ, TX_WRITE, TX_ATOMIC };
 typedef struct tx_hooks {
     bool (*begin)(tx_vm *vm, tx_cta *cta);
     bool (*end)(tx_vm *vm, tx_cta *cta);
-    bool (*range)(const tx_access *a, int64_t off);                       /* all 32 lanes, contiguous */
-    bool (*point)(const tx_access *a, int64_t off, uint32_t lanes);       /* the same bytes for all these lanes */
-    bool (*lanes)(const tx_access *a, const int64_t *off, uint32_t lanes);/* one offset a lane */
-    void (*barrier)(tx_vm *vm, tx_cta *cta, uint32_t warps);              /* all threads of these warps have met */
+    bool (*range)(const tx_access *a, int64_t off);                        /* all 32 lanes, contiguous */
+    bool (*point)(const tx_access *a, int64_t off, uint32_t lanes);        /* the same bytes for all these lanes */
+    bool (*lanes)(const tx_access *a, const int64_t *off, uint32_t lanes); /* one offset a lane */
+    void (*barrier)(tx_vm *vm, tx_cta *cta, uint32_t warps);               /* all threads of these warps have met */
     void (*warp_sync)(tx_vm *vm, tx_warp *w, uint32_t lanes);
 } tx_hooks;
 extern const tx_hooks tx_race_hooks;
@@ -235,8 +235,8 @@ tx_shadow *tx_shadow_new(const tx_cta *cta, const tx_emu_program *p);
 void tx_shadow_free(tx_shadow *s);
 
 typedef struct tx_epoch { /* times of the race checker */
-    uint32_t start; /* of the CTA: what was written before is not initialised */
-    uint32_t floor; /* all threads are ordered after what is older */
+    uint32_t start;       /* of the CTA: what was written before is not initialised */
+    uint32_t floor;       /* all threads are ordered after what is older */
     uint32_t now;
 } tx_epoch;
 
@@ -245,21 +245,27 @@ typedef struct tx_isa {
     const char *name;
     int (*run)(tx_vm *vm, tx_frag *f);
     /* check_race.c: one access by all lanes to consecutive granules; false: look closer */
-    bool (*shadow_read)(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32_t *rwho, uint32_t n, uint32_t shift,
-                        const tx_epoch *e, uint32_t who);
-    bool (*shadow_write)(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *rwho, uint32_t n, uint32_t shift,
-                         const tx_epoch *e, uint32_t who);
+    bool (*shadow_read)(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32_t *rwho, uint32_t n,
+                        uint32_t shift, const tx_epoch *e, uint32_t who);
+    bool (*shadow_write)(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *rwho, uint32_t n,
+                         uint32_t shift, const tx_epoch *e, uint32_t who);
 } tx_isa;
 extern const tx_isa tx_isa_base, tx_isa_avx2, tx_isa_avx512;
 const tx_isa *tx_isa_pick(void);
 
 /* who: thread << 20 | flags and site. Readers of one granule in one epoch are merged into one record. */
-enum { TX_WHO_THREAD = 22, TX_WHO_LANES = 1 << 21, TX_WHO_WARPS = 1 << 20, TX_WHO_ATOMIC = 1 << 21, TX_WHO_SITE = (1 << 20) - 1 };
+enum {
+    TX_WHO_THREAD = 22,
+    TX_WHO_LANES = 1 << 21,
+    TX_WHO_WARPS = 1 << 20,
+    TX_WHO_ATOMIC = 1 << 21,
+    TX_WHO_SITE = (1 << 20) - 1
+};
 
 enum tx_run { TX_RUN_ON, TX_RUN_BLOCK, TX_RUN_YIELD, TX_RUN_DONE, TX_RUN_STOP };
 
 struct tx_launch_state; /* shared by the workers of a run; sched.c */
-struct tx_vm { /* one worker */
+struct tx_vm {          /* one worker */
     const tx_emu_program *p;
     const tx_emu_launch *l;
     const tx_emu_options *o;
@@ -274,12 +280,12 @@ struct tx_vm { /* one worker */
     tx_cta *cta;
     tx_cta *ctas; /* resident */
     tx_cta *spare;
-    uint32_t budget; /* backward jumps until the next yield */
+    uint32_t budget;  /* backward jumps until the next yield */
     uint64_t changes; /* counts what others could wait for */
     uint64_t clock;
     uint64_t rng;
     uint32_t tid[TX_MAX_WARPS][3][TX_LANES];
-    uint32_t ntid; /* warps filled in */
+    uint32_t ntid;  /* warps filled in */
     tx_frag **pool; /* unused, with constants and parameters in place */
     uint32_t npool, pool_cap;
     /* A read of shared memory that nobody has written yet: it becomes a race if another thread writes before anything orders
@@ -339,7 +345,7 @@ int tx_vm_chkb(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t dim, uint32_t 
 int tx_vm_align(tx_vm *vm, tx_frag *f, const tx_insn *in);
 int tx_vm_local(tx_vm *vm, tx_frag *f, const tx_insn *in); /* per-lane index into rows */
 int tx_vm_chki(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
-int tx_vm_slow(tx_vm *vm, tx_frag *f, const tx_insn *in);  /* every other rare instruction */
+int tx_vm_slow(tx_vm *vm, tx_frag *f, const tx_insn *in); /* every other rare instruction */
 int tx_vm_arith(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
 
 /* warp.c */
@@ -347,8 +353,10 @@ int tx_vm_warp_op(tx_vm *vm, tx_frag *f, const tx_insn *in); /* WSYNC SHFL VOTE 
 int tx_warp_left(tx_vm *vm, tx_warp *w, uint32_t lanes);
 /* sched.c */
 int tx_vm_barrier(tx_vm *vm, tx_frag *f, const tx_insn *in);
-tx_frag *tx_frag_split(tx_vm *vm, tx_frag *f); /* others of the fragment go on by themselves; NULL: none, or out of memory (vm->stop) */
-void tx_frag_exit(tx_vm *vm, tx_frag *f);      /* active lanes leave the kernel */
+tx_frag *
+tx_frag_split(tx_vm *vm,
+              tx_frag *f); /* others of the fragment go on by themselves; NULL: none, or out of memory (vm->stop) */
+void tx_frag_exit(tx_vm *vm, tx_frag *f); /* active lanes leave the kernel */
 void tx_frag_merge(tx_vm *vm, tx_warp *w, const tx_live *live);
 /* outside.c */
 int tx_vm_outside(tx_vm *vm, tx_frag *f, const tx_insn *in); /* ASSERT PRINTF EXTERN UNSUP */

@@ -32,7 +32,8 @@ gather(const tx_vm *vm, const tx_warp *w, const tx_insn *in, uint32_t mask, tx_f
 }
 
 static int
-report_members(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, const char *kind, const char *fmt, uint32_t other)
+report_members(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, const char *kind, const char *fmt,
+               uint32_t other)
 {
     tx_emu_report *r = tx_report_begin(vm, kind, in->site);
     tx_report_agent(vm, r, f, lane, in->site, tx_site_of(vm, in->site)->role);
@@ -81,9 +82,10 @@ shuffle(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
             uint32_t lane = tx_first_lane(left);
             int src = source_lane(in->aux & 15, lane, (uint32_t)lanes[lane], width);
             if (src >= 0 && !(there >> src & 1)) {
-                int r = vm->check ? report_members(vm, f, in, lane, "warp", "shuffle: lane %u reads lane %u, which does not take part",
-                                                   (uint32_t)src)
-                                  : TX_RUN_ON;
+                int r = vm->check
+                            ? report_members(vm, f, in, lane, "warp",
+                                             "shuffle: lane %u reads lane %u, which does not take part", (uint32_t)src)
+                            : TX_RUN_ON;
                 if (r != TX_RUN_ON)
                     return r;
                 src = -1;
@@ -202,9 +204,10 @@ tx_warp_left(tx_vm *vm, tx_warp *w, uint32_t lanes)
             continue;
         const tx_insn *in = &vm->p->code[f->pc];
         if (vm->check) {
-            int r = report_members(vm, f, in, tx_first_lane(f->m), in->op == V_WSYNC ? "divergence" : "warp",
-                                   "lane %u executes an instruction that names lane %u, which has left the kernel without it",
-                                   tx_first_lane(lanes & f->wait_mask));
+            int r = report_members(
+                vm, f, in, tx_first_lane(f->m), in->op == V_WSYNC ? "divergence" : "warp",
+                "lane %u executes an instruction that names lane %u, which has left the kernel without it",
+                tx_first_lane(lanes & f->wait_mask));
             if (r != TX_RUN_ON)
                 return r;
         }

@@ -17,7 +17,25 @@ NP = {
     "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64,
     "float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2,
 }  # fmt: skip
-SPECIAL = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 0.5, 1.5, 2.5, -2.5, 3.0, 65504.0, 6e-8, 1e-40, 1e30, 7.0]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    0.5,
+    1.5,
+    2.5,
+    -2.5,
+    3.0,
+    65504.0,
+    6e-8,
+    1e-40,
+    1e30,
+    7.0,
+]
 
 
 def run(kernel, *arrays, **options):
@@ -114,7 +132,9 @@ def test_fma_is_rounded_once(dtype):
     n = 1024
     a, b = (rng.standard_normal(n).astype(NP[dtype]) for _ in "ab")
     # near the product's negative, and far below it: both sides of every rounding
-    c = (-(a.astype("f8") * b.astype("f8")) * rng.choice([1.0, 1.0009765625, -1.0, 1e-3, 1e-6, 2e-8], n)).astype(NP[dtype])
+    c = (-(a.astype("f8") * b.astype("f8")) * rng.choice([1.0, 1.0009765625, -1.0, 1e-3, 1e-6, 2e-8], n)).astype(
+        NP[dtype]
+    )
 
     @T.prim_func
     def k(A: T.Buffer((n,), dtype), B: T.Buffer((n,), dtype), C: T.Buffer((n,), dtype), D: T.Buffer((n,), dtype)):
@@ -136,7 +156,12 @@ def test_contraction_is_decided_by_lowering():
     a, b, c = (rng.standard_normal(256).astype("f4") for _ in "abc")
 
     @T.prim_func
-    def k(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32"), C: T.Buffer((256,), "float32"), D: T.Buffer((256,), "float32")):
+    def k(
+        A: T.Buffer((256,), "float32"),
+        B: T.Buffer((256,), "float32"),
+        C: T.Buffer((256,), "float32"),
+        D: T.Buffer((256,), "float32"),
+    ):
         T.device_entry()
         bx = T.cta_id([1])
         tx = T.thread_id([256])
@@ -145,7 +170,12 @@ def test_contraction_is_decided_by_lowering():
     d, e = np.zeros_like(a), np.zeros_like(a)
     run(k, a, b, c, d)
     run(k, a, b, c, e, contract=False)
-    same(d, np.array([exact_fma(float(x), float(y), float(z), "float32") for x, y, z in zip(a, b, c, strict=True)]).astype("f4"))
+    same(
+        d,
+        np.array([exact_fma(float(x), float(y), float(z), "float32") for x, y, z in zip(a, b, c, strict=True)]).astype(
+            "f4"
+        ),
+    )
     same(e, a * b + c)
     assert (d != e).any()
 
@@ -166,9 +196,16 @@ def test_min_and_max_ignore_nan(dtype):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_comparisons_with_nan(dtype):
     x, y = pairs(dtype, 256)
-    for f in (lambda a, b: a < b, lambda a, b: a <= b, lambda a, b: a > b, lambda a, b: a >= b, lambda a, b: a == b, lambda a, b: a != b):
+    for f in (
+        lambda a, b: a < b,
+        lambda a, b: a <= b,
+        lambda a, b: a > b,
+        lambda a, b: a >= b,
+        lambda a, b: a == b,
+        lambda a, b: a != b,
+    ):
         c = np.zeros(len(x), "int32")
-        run(binary(lambda a, b: T.cast(f(a, b), "int32"), dtype, len(x), "int32"), x, y, c)
+        run(binary(lambda a, b, f=f: T.cast(f(a, b), "int32"), dtype, len(x), "int32"), x, y, c)
         np.testing.assert_array_equal(c, f(x.astype("f8"), y.astype("f8")).astype("int32"))
 
 
@@ -178,7 +215,7 @@ def test_classes_of_numbers(dtype):
     x, _ = pairs(dtype, 256)
     for f, want in ((T.isnan, np.isnan), (T.isinf, np.isinf), (T.isfinite, np.isfinite)):
         c = np.zeros(len(x), "int32")
-        run(unary(lambda a: T.cast(f(a), "int32"), dtype, len(x), "int32"), x, c)
+        run(unary(lambda a, f=f: T.cast(f(a), "int32"), dtype, len(x), "int32"), x, c)
         np.testing.assert_array_equal(c, want(x.astype("f8")).astype("int32"))
 
 
@@ -215,7 +252,27 @@ INTS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_to_integers_truncates_and_saturates(dtype, to):
     info = np.iinfo(to)
-    x = [0.0, 0.9, -0.9, 1.5, -1.5, 127.9, 128.0, 255.5, 256.0, 300.0, -129.0, -300.0, 1e9, -1e9, 1e20, -1e20, math.inf, -math.inf, math.nan]
+    x = [
+        0.0,
+        0.9,
+        -0.9,
+        1.5,
+        -1.5,
+        127.9,
+        128.0,
+        255.5,
+        256.0,
+        300.0,
+        -129.0,
+        -300.0,
+        1e9,
+        -1e9,
+        1e20,
+        -1e20,
+        math.inf,
+        -math.inf,
+        math.nan,
+    ]
     x += [float(info.max), float(info.min), float(info.max) + 1, 65504.0]
     x = np.array((x * 4)[:64]).astype(NP[dtype])
     c = np.zeros(64, to)
@@ -231,10 +288,16 @@ def test_to_integers_truncates_and_saturates(dtype, to):
 def test_from_integers_rounds_once(dtype, to):
     info = np.iinfo(dtype)
     rng = np.random.default_rng(0)
-    x = np.concatenate([rng.integers(info.min, info.max, 200, dtype=dtype, endpoint=True), np.array([info.min, info.max, 0, 1], dtype)])
+    x = np.concatenate(
+        [rng.integers(info.min, info.max, 200, dtype=dtype, endpoint=True), np.array([info.min, info.max, 0, 1], dtype)]
+    )
     x = np.concatenate([x, (x >> (info.bits // 2))])[:320]
     if info.bits == 64:  # exactly in the middle, and one more: two roundings would lose the one
-        x[:8] = [(1 << 62) + (1 << (62 - 8)) + d for d in (-1, 0, 1)] + [(1 << 40) + (1 << 16) + d for d in (-1, 0, 1)] + [3, 4]
+        x[:8] = (
+            [(1 << 62) + (1 << (62 - 8)) + d for d in (-1, 0, 1)]
+            + [(1 << 40) + (1 << 16) + d for d in (-1, 0, 1)]
+            + [3, 4]
+        )
     x = x[: len(x) // 64 * 64]
     c = np.zeros(len(x), NP[to])
     run(unary(lambda a: T.cast(a, to), dtype, len(x), to), x, c)
@@ -248,17 +311,34 @@ def test_from_integers_rounds_once(dtype, to):
 
 
 FUNCTIONS = {
-    "exp": (T.exp, np.exp, (-87, 88)), "exp2": (T.exp2, np.exp2, (-126, 127)), "exp10": (T.exp10, lambda x: 10.0**x, (-37, 38)),
-    "log": (T.log, np.log, (1e-30, 1e30)), "log2": (T.log2, np.log2, (1e-30, 1e30)), "log10": (T.log10, np.log10, (1e-30, 1e30)),
-    "log1p": (T.log1p, np.log1p, (-0.9, 1e3)), "sqrt": (T.sqrt, np.sqrt, (0, 1e30)), "rsqrt": (T.rsqrt, lambda x: 1 / np.sqrt(x), (1e-30, 1e30)),
-    "sin": (T.sin, np.sin, (-100, 100)), "cos": (T.cos, np.cos, (-100, 100)), "tan": (T.tan, np.tan, (-1.5, 1.5)),
-    "asin": (T.asin, np.arcsin, (-1, 1)), "acos": (T.acos, np.arccos, (-1, 1)), "atan": (T.atan, np.arctan, (-1e3, 1e3)),
-    "sinh": (T.sinh, np.sinh, (-80, 80)), "cosh": (T.cosh, np.cosh, (-80, 80)), "tanh": (T.tanh, np.tanh, (-10, 10)),
-    "asinh": (T.asinh, np.arcsinh, (-1e3, 1e3)), "acosh": (T.acosh, np.arccosh, (1, 1e3)), "atanh": (T.atanh, np.arctanh, (-0.99, 0.99)),
-    "erf": (T.erf, np.vectorize(math.erf), (-4, 4)), "sigmoid": (T.sigmoid, lambda x: 1 / (1 + np.exp(-x)), (-20, 20)),
-    "floor": (T.floor, np.floor, (-1e3, 1e3)), "ceil": (T.ceil, np.ceil, (-1e3, 1e3)), "trunc": (T.trunc, np.trunc, (-1e3, 1e3)),
+    "exp": (T.exp, np.exp, (-87, 88)),
+    "exp2": (T.exp2, np.exp2, (-126, 127)),
+    "exp10": (T.exp10, lambda x: 10.0**x, (-37, 38)),
+    "log": (T.log, np.log, (1e-30, 1e30)),
+    "log2": (T.log2, np.log2, (1e-30, 1e30)),
+    "log10": (T.log10, np.log10, (1e-30, 1e30)),
+    "log1p": (T.log1p, np.log1p, (-0.9, 1e3)),
+    "sqrt": (T.sqrt, np.sqrt, (0, 1e30)),
+    "rsqrt": (T.rsqrt, lambda x: 1 / np.sqrt(x), (1e-30, 1e30)),
+    "sin": (T.sin, np.sin, (-100, 100)),
+    "cos": (T.cos, np.cos, (-100, 100)),
+    "tan": (T.tan, np.tan, (-1.5, 1.5)),
+    "asin": (T.asin, np.arcsin, (-1, 1)),
+    "acos": (T.acos, np.arccos, (-1, 1)),
+    "atan": (T.atan, np.arctan, (-1e3, 1e3)),
+    "sinh": (T.sinh, np.sinh, (-80, 80)),
+    "cosh": (T.cosh, np.cosh, (-80, 80)),
+    "tanh": (T.tanh, np.tanh, (-10, 10)),
+    "asinh": (T.asinh, np.arcsinh, (-1e3, 1e3)),
+    "acosh": (T.acosh, np.arccosh, (1, 1e3)),
+    "atanh": (T.atanh, np.arctanh, (-0.99, 0.99)),
+    "erf": (T.erf, np.vectorize(math.erf), (-4, 4)),
+    "sigmoid": (T.sigmoid, lambda x: 1 / (1 + np.exp(-x)), (-20, 20)),
+    "floor": (T.floor, np.floor, (-1e3, 1e3)),
+    "ceil": (T.ceil, np.ceil, (-1e3, 1e3)),
+    "trunc": (T.trunc, np.trunc, (-1e3, 1e3)),
     "round": (T.round, np.rint, (-1e3, 1e3)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -284,7 +364,13 @@ def test_functions_are_accurate(name, dtype):
 def test_functions_of_two():
     rng = np.random.default_rng(6)
     x, y = rng.uniform(0.1, 9, 256).astype("f4"), rng.uniform(-3, 3, 256).astype("f4")
-    for f, want in ((T.atan2, np.arctan2), (T.pow, np.power), (T.fmod, np.fmod), (T.hypot, np.hypot), (T.copysign, np.copysign)):
+    for f, want in (
+        (T.atan2, np.arctan2),
+        (T.pow, np.power),
+        (T.fmod, np.fmod),
+        (T.hypot, np.hypot),
+        (T.copysign, np.copysign),
+    ):
         c = np.zeros_like(x)
         run(binary(f, "float32", 256), x, y, c)
         same(c, want(x.astype("f8"), y.astype("f8")).astype("f4"))
@@ -294,7 +380,28 @@ def test_functions_of_two():
 
 
 def test_exp_at_the_ends():
-    x = np.array([0.0, -0.0, 88.72, 88.73, -103.9, -104.0, math.inf, -math.inf, math.nan, 1e-30, -87.4, 1.0, 200, -200, 0.5, -0.5] * 4, "f4")
+    x = np.array(
+        [
+            0.0,
+            -0.0,
+            88.72,
+            88.73,
+            -103.9,
+            -104.0,
+            math.inf,
+            -math.inf,
+            math.nan,
+            1e-30,
+            -87.4,
+            1.0,
+            200,
+            -200,
+            0.5,
+            -0.5,
+        ]
+        * 4,
+        "f4",
+    )
     c = np.zeros_like(x)
     run(unary(T.exp, "float32", 64), x, c)
     with np.errstate(over="ignore", under="ignore"):

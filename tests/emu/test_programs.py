@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import random
 
-import numpy as np
 import emu_programs as programs
+import numpy as np
 import pytest
 
 import tirx
