@@ -2,6 +2,7 @@
  * an op; what a CUDA builtin or a piece of the prelude does by itself needs no function here.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/emit.h"
+#include "cuda/ptx.h"
 
 #include <stdio.h>
 
@@ -276,6 +277,14 @@ intrin_address_of(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_pre
 }
 
 static void
+intrin_ptx(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec prec)
+{
+    (void)r;
+    (void)prec;
+    em_ptx(e, o, n);
+}
+
+static void
 intrin_ldg(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec prec)
 {
     bool p = tx_bits(n->dtype) < 32 && em_paren(o, EM_UNARY, prec);
@@ -479,6 +488,7 @@ static const intrin_row intrin_rows[TX_OP__COUNT] = {
     [TX_OP_CALL_FUNC]      = {intrin_function, NULL, EM_H_NONE, 0, 0, false},
     [TX_OP_FFS]            = {intrin_cast_call, "__ffs", EM_H_NONE, 0, 1, false},
     [TX_OP_CVTA_SHARED]    = {intrin_cast_call, "__cvta_generic_to_shared", EM_H_NONE, 0, 1, false},
+    [TX_OP_PTX]            = {intrin_ptx, NULL, EM_H_NONE, 0, 0, false},
     [TX_OP_ADDRESS_OF]     = {intrin_address_of, NULL, EM_H_NONE, 0, 0, false},
 };
 // clang-format on

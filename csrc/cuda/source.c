@@ -2,6 +2,7 @@
  * which we never include for ourselves: it names one of their types, or has #include lines of its own (lowering.md 5.2).
  * Also what a module needs as a whole: headers, options, architecture. SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/source.h"
+#include "ir/ptx.h"
 
 typedef struct source_word {
     const char *word;
@@ -216,6 +217,7 @@ typedef struct needs_visitor {
     tx_cuda_needs needs;
     int arch;
     tx_map seen; /* deep nodes, which may be used over and over */
+    char suffix; /* 'a': bound to that architecture */
 } needs_visitor;
 
 static bool
@@ -237,6 +239,16 @@ needs_enter(tx_visitor *v, const tx_node *n)
         source_scan(n->u.call->source, &f, NULL);
         s->needs.injected = true;
         s->needs.toolkit_headers = s->needs.toolkit_headers || f.any_header || f.includes;
+    }
+    if (n->op == TX_OP_PTX) {
+        char suffix;
+
+        arch = tx_ptx_floor(n->u.ptx, &suffix);
+        if (suffix && arch >= s->arch)
+            s->suffix = suffix;
+        s->needs.int128 = s->needs.int128 || strcmp(tx_ptx_choice(n->u.ptx, "type"), "b128") == 0;
+        for (uint32_t i = 0; i < n->nargs; i++)
+            s->needs.int128 = s->needs.int128 || tx_bits(n->arg[i]->dtype) == 128;
     }
     if (kind == TX_KIND_I128 || kind == TX_KIND_U128)
         s->needs.int128 = true;
@@ -262,8 +274,10 @@ needs_of(const tx_module *m)
 int
 tx_cuda_floor(const tx_module *lowered, char *suffix)
 {
-    *suffix = 0; /* no row of this version is bound to one architecture */
-    return needs_of(lowered).arch;
+    needs_visitor s = needs_of(lowered);
+
+    *suffix = s.suffix;
+    return s.arch;
 }
 
 tx_cuda_needs

@@ -8,6 +8,7 @@
  * packed call that it prints as.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ir/print.h"
+#include "ir/ptx.h"
 
 typedef struct canon_key {
     uint32_t at, n; /* words in the sequence */
@@ -217,6 +218,14 @@ push_payload(canon *s, const tx_node *n)
     case TX_OP_CALL_PACKED:
         push_text(s, n->u.call->name);
         push_text(s, n->u.call->source);
+        break;
+    case TX_OP_PTX:
+        push(s, n->u.ptx->row);
+        for (int i = 0; i < TX_PTX_MAX_PARTS; i++)
+            push(s, (uint64_t)(n->u.ptx->choice[i] + 1));
+        for (size_t i = 0; i < sizeof n->u.ptx->sunk / sizeof *n->u.ptx->sunk; i++)
+            push(s, n->u.ptx->sunk[i]);
+        push(s, n->u.ptx->guard + 2 * n->u.ptx->keep);
         break;
     case TX_OP_CALL_FUNC: push_text(s, n->u.call->name ? n->u.call->name : n->u.call->func->name); break;
     default:

@@ -1,6 +1,7 @@
 /* Deep copy of functions and modules into another context: variables, buffers, places, files and names come along. What
  * is shared stays shared: every record is copied once, by its address. SPDX-License-Identifier: Apache-2.0 */
 #include "ir/fold.h"
+#include "ir/ptx.h"
 
 typedef struct importer {
     tx_ctx *to;
@@ -226,6 +227,20 @@ import_assertion(importer *m, const tx_assertion *a)
     return to;
 }
 
+static const tx_ptx_call *
+import_ptx(importer *m, const tx_ptx_call *call)
+{
+    tx_ptx_call *to = tx_new(m->to, tx_ptx_call, 1);
+    uint8_t *op_of = tx_new(m->to, uint8_t, call->nargs + 1);
+
+    if (!to || !op_of)
+        return NULL;
+    *to = *call;
+    memcpy(op_of, call->op_of, call->nargs);
+    to->op_of = op_of;
+    return to;
+}
+
 static bool
 import_payload(importer *m, unsigned op, tx_payload *u)
 {
@@ -242,7 +257,7 @@ import_payload(importer *m, unsigned op, tx_payload *u)
     case TX_P_LAUNCH_OF: return (u->launch_of = import_launch_of(m, u->launch_of)) != NULL;
     case TX_P_CALL: return (u->call = import_call(m, u->call)) != NULL;
     case TX_P_ASSERTION: return (u->assertion = import_assertion(m, u->assertion)) != NULL;
-    case TX_P_PTX:
+    case TX_P_PTX: return (u->ptx = import_ptx(m, u->ptx)) != NULL;
     case TX_P_TILE: break;
     }
     return tx_fail(m->to, 0, TX_E_INTERNAL, "this node cannot be copied yet") != NULL;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ir/print.h"
+#include "ir/ptx.h"
 
 /* Binding strength of what is written with an operator sign; 0: a call. */
 static const uint8_t strength[TX_OP__COUNT] = {
@@ -485,6 +486,42 @@ print_func_call(tx_printer *p, const tx_node *n)
     tx_sb_putc(p->out, ')');
 }
 
+/* T.ptx["ld.global.b32"](d, p): the opcode as the ISA spells it; written operands by name. */
+static void
+print_ptx(tx_printer *p, const tx_node *n)
+{
+    const tx_ptx_call *call = n->u.ptx;
+    uint32_t nrows;
+    const tx_ptx_row *rows = tx_ptx_rows(&nrows);
+    bool first = true;
+
+    tx_sb_puts(p->out, "T.ptx[\"");
+    if (rows)
+        tx_ptx_opcode(&rows[call->row], call->choice, p->out);
+    tx_sb_puts(p->out, "\"](");
+    for (uint32_t i = 0; i < call->nargs; i++, first = false) {
+        const tx_ptx_operand *o = rows ? &rows[call->row].op[call->op_of[i]] : NULL;
+        bool pred = o && o->kind == TX_PTX_REG && o->mode == 'r' && o->type && strcmp(o->type, "pred") == 0;
+        tx_sb_puts(p->out, first ? "" : ", ");
+        if (tx_ptx_is_sunk(call, i))
+            tx_sb_puts(p->out, "T.ptx.SINK");
+        else if (o && o->mode != 'r')
+            tx_print_expr(p, n->arg[i]->arg[0], TX_PREC_ANY);
+        else if (pred && !tx_is_bool(n->arg[i]->dtype)) {
+            tx_sb_puts(p->out, "T.ptx.pred(");
+            tx_print_expr(p, n->arg[i], TX_PREC_ANY);
+            tx_sb_putc(p->out, ')');
+        } else
+            tx_print_expr(p, n->arg[i], TX_PREC_ANY);
+    }
+    if (call->guard) {
+        tx_sb_puts(p->out, first ? "pred=" : ", pred=");
+        tx_print_expr(p, n->arg[call->nargs], TX_PREC_ANY);
+        tx_sb_puts(p->out, call->keep ? ", preserve_dst=True" : "");
+    }
+    tx_sb_putc(p->out, ')');
+}
+
 static void
 print_call_extern(tx_printer *p, const tx_node *n)
 {
@@ -547,6 +584,7 @@ static void (*const form[TX_OP__COUNT])(tx_printer *p, const tx_node *n) = {
     [TX_OP_LOAD] = print_load,
     [TX_OP_BUFFER_DATA] = print_buffer_data,
     [TX_OP_FUNC_CALL] = print_func_call,
+    [TX_OP_PTX] = print_ptx,
     [TX_OP_CALL_EXTERN] = print_call_extern,
     [TX_OP_CALL_PURE_EXTERN] = print_call_extern,
     [TX_OP_CALL_PACKED] = print_call_packed,

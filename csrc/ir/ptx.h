@@ -46,7 +46,8 @@ typedef struct tx_ptx_row {
 /* The table, parsed once per process. NULL: out of memory. */
 const tx_ptx_row *tx_ptx_rows(uint32_t *n);
 
-/* A resolved instruction: the payload of a PTX node. Its arguments are the operands in order, groups flat, then the guard. */
+/* A resolved instruction: the payload of a PTX node. Its arguments are the operands in order, groups flat, then the guard.
+ * A written operand is the ADDRESS_OF its element. */
 typedef struct tx_ptx_call {
     uint16_t row;
     uint16_t nargs;                     /* operands, guard not counted */

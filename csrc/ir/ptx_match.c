@@ -212,9 +212,9 @@ static const struct {
     {"f64", 1, {TX_F64}},
     {"f16", 2, {TX_DTYPE(TX_KIND_U16, 1), TX_F16}},
     {"bf16", 2, {TX_DTYPE(TX_KIND_U16, 1), TX_BF16}},
-    {"f16x2", 2, {TX_U32, TX_DTYPE(TX_KIND_F16, 2)}},
-    {"bf16x2", 2, {TX_U32, TX_DTYPE(TX_KIND_BF16, 2)}},
-    {"f32x2", 2, {TX_U64, TX_DTYPE(TX_KIND_F32, 2)}},
+    {"f16x2", 1, {TX_U32}},
+    {"bf16x2", 1, {TX_U32}},
+    {"f32x2", 1, {TX_U64}},
     {"tf32", 2, {TX_U32, TX_F32}},
     {"pred", 3, {TX_U32, TX_I32, TX_BOOL}},
     {"e2m1x2", 1, {TX_DTYPE(TX_KIND_U8, 1)}},
@@ -313,7 +313,8 @@ written(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
     if (!carrier(type, &dtypes, &n) || !fits(dtypes, n, (*out)->dtype))
         return reject(k, "%s: operand '%s' must have dtype %s (from .%s), got %s", family, o->name,
                       tx_dtype_name(m->c, dtypes[0]), type, tx_dtype_name(m->c, (*out)->dtype));
-    return true;
+    *out = tx_address_of(m->c, *out); /* so that every pass sees that the element's address is used */
+    return *out != NULL;
 }
 
 static bool

@@ -146,7 +146,7 @@ static bool
 read_opcode(tx_arena *a, const char *opcode, tx_ptx_row *row)
 {
     tx_ptx_part parts[TX_PTX_MAX_PARTS] = {{0}}, *kept;
-    text rest = {opcode, strlen(opcode)}, piece, left, right;
+    text rest = {opcode, strlen(opcode)}, piece, left = {"", 0}, right = {"", 0};
     uint8_t n = 0;
 
     while (next_piece(&rest, '.', &piece)) {
@@ -218,7 +218,7 @@ read_immediate(tx_arena *a, text t, tx_ptx_operand *o)
 static void
 read_register(tx_arena *a, text t, tx_ptx_operand *o)
 {
-    text name, type, body = t, count = {NULL, 0};
+    text name = {"", 0}, type = {"", 0}, body = t, count = {NULL, 0};
 
     o->kind = TX_PTX_REG;
     if (*t.at == '{') {
@@ -240,7 +240,7 @@ read_register(tx_arena *a, text t, tx_ptx_operand *o)
 static uint8_t
 read_address(tx_arena *a, text t, tx_ptx_operand *o)
 {
-    text rest = {t.at + 1, t.n - 2}, first, name, space, more;
+    text rest = {t.at + 1, t.n - 2}, first, name = {"", 0}, space = {"", 0}, more;
 
     next_piece(&rest, ',', &first);
     cut(first, ':', &name, &space);

@@ -216,6 +216,7 @@ int tx_py_init_builder(PyObject *module);
 int tx_py_init_function(PyObject *module);
 int tx_py_init_compile(PyObject *module);
 int tx_py_init_arith(PyObject *module);
+int tx_py_init_ptx(PyObject *module);
 int tx_py_add_executable(PyObject *module); /* executable.c: Executable, DeviceMemory, driver and NVRTC functions */
 
 /* ---- what the binary operators share (expr.c; buffers and regions use the same functions) ------------------------ */

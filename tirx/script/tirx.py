@@ -107,6 +107,7 @@ from tirx.script.ops import (
     reinterpret,
     tvm_struct_get,
 )
+from tirx.script.ptx import ptx
 from tirx.script.symbols import dynamic
 
 
