@@ -24,6 +24,10 @@ WRITABLE: dict[str, str] = {
     "alloc_fail_at": "the one to fail",
     "tx_driver_state": "the CUDA driver's functions and its primary contexts, opened on first use",
     "tx_nvrtc": "NVRTC's functions, opened on first use",
+    "alloc_fail_at": "the thread's counter that makes allocations fail in tests",
+    "alloc_done": "the thread's count of allocations",
+    "tx_dump_hook": "where TIRX_DUMP prints, set when the module is loaded",
+    "tx_ptx_table": "the parsed PTX table, immutable once set",
     "PyArray_API": "NumPy's functions, process-wide as NumPy is; read when the first array is seen",
     "PyArray_RUNTIME_VERSION": "of that table",
 }

@@ -99,7 +99,7 @@ was_seen(listing *l, const char *word)
 {
     char key[96];
 
-    snprintf(key, sizeof key, "\n%s\n", word);
+    snprintf(key, sizeof key, "\n%.90s\n", word);
     if (l->seen.text && strstr(l->seen.text, key))
         return true;
     tx_sb_puts(&l->seen, key);
@@ -375,6 +375,13 @@ is_shared_space(const char *space)
     return strncmp(space, "shared", 6) == 0;
 }
 
+/* A pointer that is known not to lead to shared memory. */
+static bool
+is_elsewhere(const tx_node *n)
+{
+    return (n->op == TX_OP_BUFFER_DATA || n->op == TX_OP_ADDRESS_OF) && n->scope != TX_SHARED && n->scope != TX_SHARED_DYN;
+}
+
 /* A pointer, a buffer, or an integer: 32 bits for shared and tensor memory, 64 for generic and global. */
 static bool
 address(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node **out)
@@ -396,6 +403,9 @@ address(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
     if (tx_is_handle(n->dtype)) {
         if (tmem)
             return reject(k, "%s: operand '%s' is a tensor memory address (uint32), got a pointer", family, o->name);
+        if (shared && is_elsewhere(n))
+            return reject(k, "%s: operand '%s' is an address in .%s, got a pointer to %s memory", family, o->name, space,
+                          tx_scope_name((tx_scope)n->scope));
         if (!shared && *space && strcmp(space, "generic") != 0 && (n->scope == TX_SHARED || n->scope == TX_SHARED_DYN))
             return reject(k, "%s: operand '%s' is an address in .%s, got a pointer to shared memory", family, o->name, space);
     } else if (n->dtype == TX_U32 || n->dtype == TX_I32) {
@@ -543,14 +553,15 @@ make_call(const matcher *m, const candidate *k, const tx_node *guard, bool keep)
 }
 
 static const tx_node *
-explain(const matcher *m, candidate *const *tried, uint32_t n, const tx_sb *missing)
+explain(const matcher *m, candidate *const *tried, uint32_t n, const tx_sb *missing, const tx_ptx_row *broken)
 {
     tx_sb all = {0};
 
-    if (n == 0 && missing->n)
-        return tx_fail(m->c, m->span, TX_E_PTX_MISSING, m->tokens[0], missing->text);
+    if (n == 0 && broken)
+        return tx_fail(m->c, m->span, TX_E_PTX_RULE, m->tokens[0], broken->rules);
+
     if (n == 0)
-        return tx_fail(m->c, m->span, TX_E_PTX_RULE, m->tokens[0]);
+        return tx_fail(m->c, m->span, TX_E_PTX_MISSING, m->tokens[0], missing->text ? missing->text : "");
     if (n == 1)
         return tx_fail(m->c, m->span, TX_E_PTX_OPERAND, tried[0]->reason);
     for (uint32_t i = 0; i < n; i++)
@@ -568,6 +579,7 @@ tx_ptx_resolve(tx_ctx *c, const char *const *tokens, uint32_t ntokens, const tx_
     matcher m = {c, tx_ptx_rows(&nrows), tokens, ntokens, args, nargs, c->span};
     candidate *tried[MAX_CANDIDATES], *found = NULL, *k = NULL;
     tx_sb missing = {0}, lacks = {0};
+    const tx_ptx_row *broken = NULL; /* complete, but against its rules */
     const tx_node *made = NULL;
 
     if (!tx_ptx_accepts(c, tokens, ntokens))
@@ -584,8 +596,10 @@ tx_ptx_resolve(tx_ctx *c, const char *const *tokens, uint32_t ntokens, const tx_
                 tx_sb_puts(&missing, lacks.text);
             continue;
         }
-        if (!tx_ptx_rules_hold(&m.rows[i], k->choice))
+        if (!tx_ptx_rules_hold(&m.rows[i], k->choice)) {
+            broken = &m.rows[i];
             continue;
+        }
         if (operands_fit(&m, k)) {
             TX_ASSERT(!found); /* two rows that take the same call: a fault of the table */
             found = k;
@@ -596,7 +610,7 @@ tx_ptx_resolve(tx_ctx *c, const char *const *tokens, uint32_t ntokens, const tx_
         tried[n++] = k;
         k = NULL;
     }
-    made = found ? make_call(&m, found, guard, keep) : explain(&m, tried, n, &missing);
+    made = found ? make_call(&m, found, guard, keep) : explain(&m, tried, n, &missing, broken);
 out:
     tx_sb_free(&missing);
     tx_sb_free(&lacks);

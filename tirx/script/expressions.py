@@ -210,7 +210,7 @@ class Expressions:
 
     def attribute(self, node: ast.Attribute) -> Any:
         owner = self.value(node.value)
-        if isinstance(owner, IR):
+        if isinstance(owner, IR) or hasattr(owner.__class__, "_tirx_placed"):
             self.at(node)
         try:
             value = getattr(owner, node.attr)
@@ -453,6 +453,8 @@ class Expressions:
             value = owner[index]
             return value if value.__class__ in _PLAIN_TYPES else self.captured(value)
         except SyntaxError:
+            if hasattr(owner.__class__, "_tirx_placed"):
+                raise
             if not isinstance(owner, (Expr, Buffer, Region)):
                 self.ctx.fail("RUN_TIME_SUBSCRIPT", _describe(owner))
             return owner[self.placed_indices(node, index)]

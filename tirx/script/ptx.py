@@ -86,6 +86,7 @@ class Chain:
     """The tokens so far. A value like any other: it may be kept, extended and passed on."""
 
     __slots__ = ("tokens",)
+    _tirx_placed = True  # the parser sets the place before it reads an attribute
 
     def __init__(self, tokens: tuple[str, ...]):
         self.tokens = tokens
