@@ -155,7 +155,7 @@ CALL(pycall_make, 4, 4, "name", "dtype", "args", "i", "call")
     if (TX_PY_GIVEN(a[5])) {
         if (!(u.call = as_call(ctx, a[5])))
             goto out;
-    } else if (op >= TX_OP_FUNC_CALL && op <= TX_OP_CALL_FUNC) {
+    } else if (op >= TX_OP_FUNC_CALL && op <= TX_OP_CALL_FUNC && op != TX_OP_STRUCT_GET) {
         PyErr_Format(PyExc_TypeError, "operation %s needs call=", tx_ops[op].name);
         goto out;
     } else if (a[4]) {

@@ -11,7 +11,7 @@ import seed_kernels
 import tirx
 from tirx import _core
 
-PASSES = [name for name, _, used in _core.passes() if used]
+PASSES = [name for name, _, _ in _core.passes()]
 MAKERS = {name: k.make for name, k in kernels.KERNELS.items()}
 MAKERS |= {f"seed_{name}": s.make for name, s in seed_kernels.SEEDS.items()}
 MAKERS |= odd_kernels.ODD
