@@ -208,6 +208,7 @@ static bool
 check_bounds(kernel *k)
 {
     const tx_launch *l = &k->k->launch;
+    bool known = true;
 
     if (l->max_registers && (l->min_blocks || l->max_blocks_per_cluster || l->required_block_size)) {
         tx_fail(k->c, k->attr_span[A_MAX_REGISTERS] ? k->attr_span[A_MAX_REGISTERS] : k->k->span,
@@ -216,6 +217,14 @@ check_bounds(kernel *k)
     }
     if (l->max_blocks_per_cluster && !l->min_blocks) {
         tx_fail(k->c, k->attr_span[A_MAX_BLOCKS] ? k->attr_span[A_MAX_BLOCKS] : k->k->span, TX_E_CLUSTER_BOUNDS);
+        return false;
+    }
+    for (int i = 0; i < 3; i++)
+        known &= k->k->block[i]->op == TX_OP_INT;
+    if (!known && (l->min_blocks || l->required_block_size)) {
+        int which = l->min_blocks ? A_MIN_BLOCKS : A_BLOCK_SIZE;
+        tx_fail(k->c, k->attr_span[which] ? k->attr_span[which] : k->k->span, TX_E_BOUNDS_STATIC,
+                l->min_blocks ? "min_blocks_per_sm" : "required_block_size");
         return false;
     }
     return true;
@@ -426,7 +435,8 @@ region(tx_rewriter *r, const tx_node *n)
     for (int i = 0; i < 3; i++)
         f->block[i] = n->arg[TX_L_BLOCK_X + i] ? n->arg[TX_L_BLOCK_X + i] : tx_int(s->c, TX_I32, 1);
     f->body = kernel_body(s, &k, n->arg[TX_L_BODY]);
-    if (!f->body || !f->block[0] || !f->block[1] || !f->block[2] || !check_bounds(&k) || !dynamic_memory(&k) || !parameters(&k))
+    if (!f->body || !f->block[0] || !f->block[1] || !f->block[2] || !check_bounds(&k) || !dynamic_memory(&k) ||
+        !parameters(&k))
         return NULL;
     for (int i = 0; i < 3; i++)
         if (f->block[i]->op != TX_OP_INT)

@@ -15,7 +15,7 @@ typedef struct attempt {
     tx_ctx *c;
     tx_facts *facts;
     tx_var *v;
-    int64_t step;
+    int64_t step, turns;
     unsigned lanes;
     tx_map lets;                      /* variable bound to a vector -> its vector variable's node */
     tx_map align;                     /* as above, wanted by this attempt */
@@ -280,24 +280,45 @@ statement(attempt *a, const tx_node *n)
     }
 }
 
+/* Both indices move alike from turn to turn, and start further apart than all turns reach. */
+static bool
+far_apart(attempt *a, const tx_node *x, const tx_node *y)
+{
+    int64_t k, same, reach;
+    const tx_node *apart;
+    tx_bounds b;
+
+    if (x->dtype != y->dtype || (x->flags | y->flags) & TX_NF_IMPURE || !slope(a, x, &k) || !slope(a, y, &same) ||
+        k != same || !tx_mul_i64(k, a->step, &reach) || !tx_mul_i64(reach < 0 ? -reach : reach, a->turns, &reach) ||
+        reach > INT32_MAX)
+        return false;
+    /* should the difference wrap, then they are at least 2^31 apart */
+    apart = tx_binary(a->c, TX_OP_SUB, x, y);
+    apart = apart ? tx_simplify(a->facts, apart) : NULL;
+    if (!apart)
+        return false;
+    b = tx_bounds_of(a->facts, apart);
+    return b.lo >= reach || b.hi <= -reach;
+}
+
 /* Two accesses of which one stores: the same element in the same turn, or never the same memory. */
 static bool
-independent(const tx_node *store, const tx_node *other)
+independent(attempt *a, const tx_node *store, const tx_node *other)
 {
     const tx_buffer *x = store->u.buf, *y = other->u.buf;
     const tx_node *at = other->arg[other->op == TX_OP_STORE];
 
     if (x->data == y->data)
-        return x->dtype == y->dtype && tx_same_expr(store->arg[1], at);
+        return x->dtype == y->dtype && (tx_same_expr(store->arg[1], at) || far_apart(a, store->arg[1], at));
     return x->scope != y->scope || (!is_computed(x) && !is_computed(y));
 }
 
 static bool
-all_independent(const attempt *a)
+all_independent(attempt *a)
 {
     for (uint32_t i = 0; i < a->accesses.n; i++)
         for (uint32_t k = 0; a->accesses.at[i]->op == TX_OP_STORE && k < a->accesses.n; k++)
-            if (!independent(a->accesses.at[i], a->accesses.at[k]))
+            if (!independent(a, a->accesses.at[i], a->accesses.at[k]))
                 return false;
     return true;
 }
@@ -361,7 +382,7 @@ static const tx_node *
 try_lanes(vectorizer *v, const tx_node *n, const tx_node *body, int64_t step, int64_t turns, unsigned lanes)
 {
     tx_ctx *c = v->s.r.c;
-    attempt a = {.c = c, .facts = v->s.facts, .v = n->u.loop->var, .step = step, .lanes = lanes};
+    attempt a = {.c = c, .facts = v->s.facts, .v = n->u.loop->var, .step = step, .turns = turns, .lanes = lanes};
     const tx_node *by = tx_int(c, a.v->dtype, step * (int64_t)lanes), *out = NULL;
     uint32_t mark = tx_facts_push(a.facts);
     tx_var *var = a.v;
@@ -372,9 +393,11 @@ try_lanes(vectorizer *v, const tx_node *n, const tx_node *body, int64_t step, in
         else
             tx_facts_loop(c, a.facts, a.v, n->arg[0], n->arg[1], by);
         out = statement(&a, body);
+        if (out && !all_independent(&a))
+            out = NULL;
     }
     tx_facts_pop(a.facts, mark);
-    if (out && a.small && all_independent(&a) && keep_align(v, &a.align))
+    if (out && a.small && keep_align(v, &a.align))
         out = turns == (int64_t)lanes ? tx_substitute(c, out, &var, &n->arg[0], 1)
                                       : loop_over(c, n, turns / lanes <= 16 ? TX_LOOP_UNROLL : TX_LOOP_SERIAL, by, out);
     else

@@ -90,6 +90,21 @@ def test_vectors(after, body, want):
     assert shaped(after, body) == want
 
 
+def test_views_of_one_arena_that_do_not_meet(after):
+    body = """
+arena = T.alloc_shared((1024,), "float32")
+s = T.decl_buffer((512,), "float32", data=arena.data, scope="shared")
+t = T.decl_buffer((512,), "float32", data=arena.data, elem_offset=512, scope="shared")
+for v in T.vectorized(4):
+    s[tx * 4 + v] = t[tx * 4 + v]
+for v in T.vectorized(4):
+    s[tx * 4 + v] = s[tx * 4 + v + 4]
+"""
+    got = shaped(after, body)
+    assert "s[tx * 4:tx * 4 + 4] = t[tx * 4 + 512:tx * 4 + 512 + 4]" in got
+    assert got.count("for v in range(4):") == 0
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -99,7 +114,8 @@ def test_vectors(after, body, want):
         "B[tx * 4 + 3 - v] = 1.0",  # backwards
         "if v < m:\n        B[tx * 4 + v] = 1.0",  # lanes differ
         "B[0] = A[tx * 4 + v]",  # all lanes to one element
-        "B[tx * 4 + v] = B[tx * 4 + v + 4]",  # may meet another turn's store
+        "B[tx * 4 + v] = B[tx * 8 + v]",  # may meet another turn's store
+        "B[4 + v] = B[v + 5]",
         "B[tx * 4 + v] = B[0]",
         "B[tx * 4 + v] = T.if_then_else(v < m, A[tx * 4 + v], 0.0)",
         "B[m * tx + v] = 1.0",  # alignment not known
