@@ -211,7 +211,8 @@ def test_a_conflict_names_both_places(refused):
     [
         ("grid=1, block=48", "A[T.cuda.warp_id()] = 1",
          "3:5: error: kernel k uses warp-granular bindings but has thread count 48 not a multiple of 32\n"),
-        ("grid=1, block=64", 'A[T.cuda.cluster_dim("x")] = 1', "4:7: error: cluster_dim requires an explicit launch cluster\n"),
+        ("grid=1, block=64", 'A[T.cuda.cluster_dim("x")] = 1',
+         "4:7: error: cluster_dim requires an explicit launch cluster\n"),
         ("grid=1, block=(1, 4, 128)", "A[0] = 1", "3:5: error: block dimension z must be at most 64, got 128\n"),
     ],
 )  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SplitHostDevice: kernels, their parameters and attributes, the host half (lowering.md 3.3, 4.14; language.md 7.13)."""
+"""SplitHostDevice: kernels, their parameters and attributes, the host half."""
 
 import re
 
@@ -165,9 +165,11 @@ def line(text, message, *, row=6, column=5, help=None):
     ("body", "message"),
     [
         ('sm = T.alloc_shared((16384,), "float32")\nsm[tx] = A[tx]',
-         line('sm = T.alloc_shared((16384,), "float32")', "static shared memory of 65536 bytes, at most 49152 are allowed",
+         line('sm = T.alloc_shared((16384,), "float32")',
+              "static shared memory of 65536 bytes, at most 49152 are allowed",
               column=10, help='allocate with scope="shared.dyn": dynamic shared memory can be larger')),
-        ("return 1", line("return 1", "CUDA device kernel may only contain a successful early return, return 0, got 1")),
+        ("return 1",
+         line("return 1", "CUDA device kernel may only contain a successful early return, return 0, got 1")),
         ('T.attr({"tirx.launch_bounds_min_blocks_per_sm": 0})',
          line('T.attr({"tirx.launch_bounds_min_blocks_per_sm": 0})',
               "tirx.launch_bounds_min_blocks_per_sm must be a positive compile-time constant, got 0")),
@@ -182,8 +184,8 @@ def line(text, message, *, row=6, column=5, help=None):
               "tirx.dyn_smem_bytes must be a non-negative compile-time constant, got -4")),
         ('sm = T.alloc_buffer((0,), "uint8", scope="shared.dyn")',
          line('sm = T.alloc_buffer((0,), "uint8", scope="shared.dyn")',
-              "kernel k allocates dynamic shared memory with a placeholder extent but does not declare its size; annotate "
-              "the kernel with tirx.dyn_smem_bytes (SMEMPool.commit() emits it)", column=10)),
+              "kernel k allocates dynamic shared memory with a placeholder extent but does not declare its size; "
+              "annotate the kernel with tirx.dyn_smem_bytes (SMEMPool.commit() emits it)", column=10)),
     ],
 )  # fmt: skip
 def test_refused(refused, body, message):
@@ -197,7 +199,8 @@ def test_refused(refused, body, message):
          "7:5: error: Conflicting tirx.max_registers values: 64 and 32"),
         ('T.attr({"tirx.dyn_smem_bytes": 64})', 'T.attr({"tirx.dyn_smem_bytes": 32})',
          "7:5: error: Conflicting tirx.dyn_smem_bytes values: 64 and 32"),
-        ('s = T.alloc_buffer((4,), "uint8", scope="shared.dyn")', 't = T.alloc_buffer((4,), "uint8", scope="shared.dyn")',
+        ('s = T.alloc_buffer((4,), "uint8", scope="shared.dyn")',
+         't = T.alloc_buffer((4,), "uint8", scope="shared.dyn")',
          "7:9: error: Only one dynamic shared memory allocation is allowed."),
     ],
 )  # fmt: skip

@@ -89,7 +89,8 @@ def test_vector_arithmetic(source, target, n, nvrtc):
     f = tirx.from_source(
         f'@T.prim_func\ndef k(A: T.Buffer((256,), "{source}"), B: T.Buffer((256,), "{target}"), s: T.{target}):\n'
         "    T.device_entry()\n    tx = T.thread_id([16])\n"
-        f'    for v in T.vectorized({n}):\n        B[tx * {n} + v] = T.Cast("{target}", A[tx * {n} + v]) * s + T.Cast("{target}", v)\n'
+        f"    for v in T.vectorized({n}):\n"
+        f'        B[tx * {n} + v] = T.Cast("{target}", A[tx * {n} + v]) * s + T.Cast("{target}", v)\n'
     )
     a = (np.arange(256) % 11).astype(source)
     b = np.zeros(256, target)
@@ -118,7 +119,8 @@ def test_ids_through_two_dimensions():
     f = tirx.from_source(
         '@T.prim_func\ndef k(B: T.Buffer((3, 2, 256, 6), "int32")):\n'
         "    T.device_entry()\n    bx, by = T.cta_id([3, 2])\n    x, y, z = T.thread_id([8, 16, 2])\n"
-        "    w = T.warp_id()\n    l = T.lane_id()\n    g = T.warpgroup_id()\n    wg = T.warp_id_in_wg()\n    tg = T.thread_id_in_wg()\n"
+        "    w = T.warp_id()\n    l = T.lane_id()\n    g = T.warpgroup_id()\n    wg = T.warp_id_in_wg()\n"
+        "    tg = T.thread_id_in_wg()\n"
         "    t: T.let = x + 8 * y + 128 * z\n"
         "    B[bx, by, t, 0] = w\n    B[bx, by, t, 1] = l\n    B[bx, by, t, 2] = g\n    B[bx, by, t, 3] = wg\n"
         "    B[bx, by, t, 4] = tg\n    B[bx, by, t, 5] = bx * 2 + by\n"
