@@ -3,6 +3,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import tirx
@@ -227,3 +228,27 @@ def test_a_kernel_takes_a_limited_number_of_parameters():
     with pytest.raises(tirx.DiagnosticError, match="a kernel takes at most 512 parameters"):
         tirx.lower(source(host + HEAD + f"A[tx] = half + {used}", params), target="cpu")
     tirx.lower(source(HEAD + f"A[tx] = {used}", params), target="cpu")
+
+
+def test_a_size_that_only_checks_need_is_no_parameter_of_the_cuda_text():
+    body = 'n = T.int32()\nA = T.match_buffer(a, (n,), "float32")\n' + HEAD + "A[tx] = 1.0"
+    exe = tirx.compile(source(body, "a: T.handle"), target="cpu")
+    assert "k_kernel(float* __restrict__ A_ptr) {" in exe.source
+    a = np.zeros(64, np.float32)
+    exe(a)
+    assert a.all()
+    with pytest.raises(tirx.EmulationError) as info:
+        exe(np.zeros(40, np.float32))
+    assert info.value.kind == "out_of_bounds"
+
+
+def test_launch_bounds_and_attributes_reach_the_text():
+    attrs = '{"tirx.launch_bounds_min_blocks_per_sm": 2, "tirx.launch_bounds_max_blocks_per_cluster": 4}'
+    assert (
+        "__launch_bounds__(64, 2, 4) k_kernel("
+        in tirx.compile(source(HEAD + f"T.attr({attrs})\nA[tx] = 1.0"), target="cpu").source
+    )
+    assert (
+        "__maxnreg__(64) k_kernel("
+        in tirx.compile(source(HEAD + 'with T.attr({"tirx.max_registers": 64}):\n    A[tx] = 1.0'), target="cpu").source
+    )
