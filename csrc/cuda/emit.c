@@ -347,6 +347,51 @@ emit_functions(em *e)
 
 /* ---- the whole ----------------------------------------------------------------------------------------------------------------- */
 
+/* #line "file" in front of each line that does not follow from the one before, for profilers and debuggers. */
+static void
+emit_line_directive(em *e, em_lines *all, const tx_span_info *at)
+{
+    const tx_str *name = e->c->files.at[at->file].name;
+    tx_sb s = {0};
+
+    tx_sb_f(&s, "#line %u \"", at->line);
+    for (uint32_t i = 0; i < name->len; i++) {
+        if (name->text[i] == '"' || name->text[i] == '\\')
+            tx_sb_putc(&s, '\\');
+        if (name->text[i] != '\n')
+            tx_sb_putc(&s, name->text[i]);
+    }
+    tx_sb_puts(&s, "\"\n");
+    emit_text(e, all, s.n ? s.text : "", s.n, 0);
+    em_done(e, &s);
+}
+
+/* The functions; only with lineinfo do their lines say where they come from. */
+static void
+emit_body(em *e, em_lines *all)
+{
+    const char *text = e->body.text.n ? e->body.text.text : "";
+    uint32_t file = 0, line = 0;
+
+    if (!e->t->lineinfo) {
+        em_lines_append(e, all, &e->body);
+        return;
+    }
+    for (uint32_t i = 0; i < e->body.span.n; i++) {
+        const tx_span_info *at = tx_span_at(e->c, e->body.span.at[i]);
+        const char *end = strchr(text, '\n');
+
+        if (TX_NEVER(!end))
+            return;
+        if (at->line && (at->file != file || at->line != line))
+            emit_line_directive(e, all, at);
+        emit_text(e, all, text, (size_t)(end + 1 - text), e->body.span.at[i]);
+        file = at->file;
+        line = at->line ? at->line + 1 : 0; /* what the next line counts as */
+        text = end + 1;
+    }
+}
+
 static void
 emit_assemble(em *e, const em_sources *src, em_lines *all)
 {
@@ -364,7 +409,7 @@ emit_assemble(em *e, const em_sources *src, em_lines *all)
     }
     if (all->span.n)
         emit_text(e, all, "\n", 1, 0);
-    em_lines_append(e, all, &e->body);
+    emit_body(e, all);
 }
 
 void

@@ -334,3 +334,16 @@ def test_no_text_with_holes_when_memory_runs_out(name):
             break
     assert failed > 10
     assert text == whole
+
+
+def test_line_directives_only_with_lineinfo(nvrtc):
+    f = tirx.from_source(kernel("k", buf("A", "float32"), "A[tx] = A[tx] + 1.0\nA[tx] = A[tx] * 2.0"))
+    plain = tirx.compile(f, target="cuda:sm_90a")
+    lined = tirx.compile(f, target="cuda:sm_90a", lineinfo=True)
+    lines = lined.source.split("\n")
+    assert "#line" not in plain.source
+    assert "\n".join(line for line in lines if not line.startswith("#line")) == plain.source
+    at = lines.index("  A_ptr[tx] = A_ptr[tx] + 1.0f;")
+    said = max(i for i in range(at) if lines[i].startswith("#line"))
+    assert int(lines[said].split()[1]) + at - said - 1 == 6  # the lines between count on from there
+    assert lined.cubin[:4] == b"\x7fELF"
