@@ -204,6 +204,13 @@ leave(tx_rewriter *r, const tx_node *n)
     return n->arg[0] ? tx_make_at(r->c, n->span, TX_OP_RETURN, TX_VOID, n->u, (const tx_node *[1]){NULL}, 1) : n;
 }
 
+static const tx_node *
+drop_assertion(tx_rewriter *r, const tx_node *n)
+{
+    (void)n;
+    return tx_nothing(r->c);
+}
+
 static bool
 check_bounds(kernel *k)
 {
@@ -401,6 +408,8 @@ kernel_body(split *s, kernel *k, const tx_node *body)
     fn[TX_OP_ATTR] = attr;
     fn[TX_OP_ALLOC] = alloc;
     fn[TX_OP_RETURN] = leave;
+    if (s->t->disable_assert)
+        fn[TX_OP_ASSERT] = drop_assertion;
     body = tx_rewrite(&r, body);
     tx_rewriter_free(&r);
     if (body)

@@ -252,3 +252,9 @@ def test_launch_bounds_and_attributes_reach_the_text():
         "__maxnreg__(64) k_kernel("
         in tirx.compile(source(HEAD + 'with T.attr({"tirx.max_registers": 64}):\n    A[tx] = 1.0'), target="cpu").source
     )
+
+
+def test_assertions_can_be_left_out():
+    f = source(HEAD + 'assert A[tx] > 0.0, "positive"\nA[tx] = 1.0')
+    assert "assert A[tx] > T.float32(0.0)" in tirx.lower(f, target="cpu").script()
+    assert "assert" not in tirx.lower(f, target="cpu", disable_assert=True).script()
