@@ -284,6 +284,7 @@ emit_func(em *e, const tx_func *f)
     if (!(e->facts = tx_facts_new(e->c)))
         return false;
     emit_coord_facts(e, f);
+    em_scan_counters(e, f->body);
     if (e->body.span.n)
         emit_text(e, &e->body, "\n", 1, 0);
     tx_sb_f(&head, "extern \"C\" %s %s ", kernel ? "__global__" : "__device__", ret);
@@ -464,6 +465,7 @@ tx_cuda_emit(tx_ctx *c, const tx_module *lowered, const tx_target *t, tx_sb *out
     tx_map_free(&e.made_names);
     tx_map_free(&e.names);
     tx_map_free(&e.taken);
+    tx_map_free(&e.data_cells);
     if (e.facts)
         tx_facts_free(e.facts);
     return ok;

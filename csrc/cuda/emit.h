@@ -66,6 +66,7 @@ typedef struct em {
     tx_map made_names;            /* interned name -> 1 */
     tx_map names;                 /* tx_var* -> em_name* */
     tx_map taken;                 /* interned text -> 1: names in use in this function or reserved by the module */
+    tx_map data_cells;            /* tx_var* -> 1: cells of this function that do not just count */
     TX_VEC(const tx_str *) scope; /* names of the open blocks, in order */
     TX_VEC(em_held) held;         /* nodes whose value is in a temporary, of the statement being printed */
     tx_facts *facts;
@@ -130,6 +131,10 @@ void em_add_sub_mul(em *e, tx_sb *o, const tx_node *n, em_prec prec);
 void em_neg(em *e, tx_sb *o, const tx_node *n, em_prec prec);
 void em_divide(em *e, tx_sb *o, const tx_node *n, em_prec prec);
 void em_shift(em *e, tx_sb *o, const tx_node *n, em_prec prec);
+
+/* counter.c */
+void em_scan_counters(em *e, const tx_node *body);
+bool em_is_counter(em *e, const tx_buffer *b);
 
 /* cast.c */
 void em_cast(em *e, tx_sb *o, const tx_node *n, em_prec prec);

@@ -192,7 +192,7 @@ mem_cell(em *e, const tx_buffer *b, const tx_node *next)
     name = em_declare(e, b->data, "");
     if (name) {
         name->cell = true;
-        name->data = true;
+        name->data = !em_is_counter(e, b);
         name->elem = tx_scalar_of(b->dtype);
         em_linef(e, init ? "%s %s = %s;" : "%s %s;", type, name->text, s.n ? s.text : "");
     }

@@ -290,7 +290,8 @@ make_helper(ptx_helper *h)
 static void
 free_helper(ptx_helper *h)
 {
-    tx_sb *all[] = {&h->params, &h->outs, &h->ins, &h->decl, &h->pre, &h->post, &h->before, &h->after, &h->text, &h->name};
+    tx_sb *all[] = {&h->params, &h->outs,   &h->ins,   &h->decl, &h->pre,
+                    &h->post,   &h->before, &h->after, &h->text, &h->name};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tx_sb_free(all[i]);
@@ -350,7 +351,9 @@ target_has(ptx_helper *h)
     if (!ok) {
         tx_ptx_opcode(h->row, h->call->choice, &op);
         tx_fail(h->e->c, h->n->span, TX_E_PTX_FLOOR, op.text ? op.text : "", floor, suffix ? "a" : "", arch,
-                have == 'a' ? "a" : have == 'f' ? "f" : "");
+                have == 'a'   ? "a"
+                : have == 'f' ? "f"
+                              : "");
         tx_sb_free(&op);
     }
     return ok;

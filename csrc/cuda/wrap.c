@@ -28,7 +28,11 @@ em_is_data(em *e, const tx_node *n)
         return true; /* not looked into again */
     if (wrap_is_exchange(n->op))
         return em_is_data(e, n->arg[1]);
-    if (n->flags & TX_NF_IMPURE)
+    if (n->op == TX_OP_LOAD) {
+        name = tx_map_ptr(&e->names, n->u.buf->data);
+        return !name || !name->cell || name->data;
+    }
+    if ((n->flags & TX_NF_IMPURE) && (tx_has(n->op, TX_PROP_READS | TX_PROP_EFFECT) || n->depth > 24))
         return true;
     for (uint32_t i = 0; i < n->nargs; i++)
         if (em_is_data(e, n->arg[i]))
@@ -85,6 +89,8 @@ wrap_has_open_leaf(em *e, const tx_node *n)
     const int64_t large = (int64_t)1 << 30;
     tx_bounds b;
 
+    if (n->op == TX_OP_LOAD)
+        return true; /* a counter */
     if (n->nargs == 0) {
         if (n->op == TX_OP_INT)
             return false;

@@ -270,6 +270,34 @@ D[tx] = n + T.if_then_else(tx > 0, D[tx - 1] * 0, 5)
     np.testing.assert_array_equal(d, want)
 
 
+def test_cells_wrap_at_the_ends(run):
+    body = """
+x: T.int32 = 2147483647
+x += 1
+y: T.int32 = tx + 2147483600
+y = y + 100
+z: T.int32 = 0
+while z < tx * 3:
+    z += 7
+w: T.int32 = 1
+for i in range(40):
+    w = w * 3
+A[tx] = x
+A[tx + 256] = y
+A[tx + 512] = z
+A[tx + 768] = w
+A[tx + 1024] = T.cast(x < 0 and y - 1 < y, "int32")
+"""
+    got = run(body, np.zeros(5 * N, np.int32))[0].reshape(5, N)
+    t = np.arange(N)
+    want_y = (t + 2147483700).astype(np.int64).astype(np.uint32).view(np.int32)
+    np.testing.assert_array_equal(got[0], np.full(N, -(2**31)))
+    np.testing.assert_array_equal(got[1], want_y)
+    np.testing.assert_array_equal(got[2], (t * 3 + 6) // 7 * 7)
+    np.testing.assert_array_equal(got[3], np.full(N, wrapped(3**40, "int32")))
+    np.testing.assert_array_equal(got[4], want_y != -(2**31))
+
+
 def test_warps_atomics_and_reductions(run):
     a = np.arange(N, dtype=np.int32)
     body = """

@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(32) loops_kernel(int* __restrict__ 
   #pragma unroll 1
   while (1) {
     if (!(j < 10 && A_ptr[j] > 0)) { break; }
-    j = (int)((uint)j + 1u);
+    j = j + 1;
   }
   A_ptr[tx] = (int)((uint)acc + (uint)j);
 }
