@@ -80,6 +80,7 @@ try_release(tx_vm *vm, tx_cta *cta, uint32_t id)
     }
     done = *b;
     memset(b, 0, sizeof *b);
+    cta->open &= ~(1u << id);
     let_go(vm, cta, id, &done);
     return TX_RUN_ON;
 }
@@ -144,6 +145,7 @@ arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
         if (r != TX_RUN_ON)
             return r;
     }
+    cta->open |= 1u << id;
     b->arrived += counted ? TX_LANES : (uint32_t)__builtin_popcount(lanes);
     b->acc_and = b->acc_and && all;
     b->acc_or = b->acc_or || any;
@@ -250,6 +252,8 @@ int
 tx_barrier_left(tx_vm *vm, tx_warp *w)
 {
     bool waits = false;
+    if (w->nfrags == 1 && !w->cta->open) /* as most threads leave */
+        return TX_RUN_ON;
     for (uint32_t k = 0; k < w->nfrags; k++)
         waits = waits || (w->frag[k]->state == TX_WAIT_BAR && !w->frag[k]->arrived);
     if (waits && vm->check) {
@@ -264,8 +268,8 @@ tx_barrier_left(tx_vm *vm, tx_warp *w)
                 return r;
             break;
         }
-    for (uint32_t id = 0; id < TX_NBARRIERS; id++) {
-        int r = try_release(vm, w->cta, id);
+    for (uint32_t left = w->cta->open; left; left &= left - 1) {
+        int r = try_release(vm, w->cta, tx_first_lane(left));
         if (r != TX_RUN_ON)
             return r;
     }

@@ -184,7 +184,7 @@ tx_frag_exit(tx_vm *vm, tx_frag *f)
 {
     uint32_t lanes = f->m;
     f->warp->live &= ~lanes;
-    f->warp->cta->exited += (uint32_t)__builtin_popcount(lanes);
+    f->warp->cta->exited += lanes == TX_FULL ? TX_LANES : (uint32_t)__builtin_popcount(lanes);
     f->m = 0;
     keep_lanes(f, ~lanes);
     vm->changes++;

@@ -408,6 +408,19 @@ turns(uint8_t *R, const tx_insn *in, uint32_t m, bool step)
     return m & mask_of(t);
 }
 
+/* A shuffle of all lanes over the whole warp. */
+static inline void
+exchange(unsigned mode, uint32_t *d, const uint32_t *a, const uint32_t *b)
+{
+    uint32_t t[TX_LANES];
+    for (uint32_t l = 0; l < TX_LANES; l++) {
+        uint32_t k = b[l] & 31;
+        uint32_t src = mode == TX_SHFL_IDX ? k : mode == TX_SHFL_XOR ? l ^ k : mode == TX_SHFL_UP ? l - k : l + k;
+        t[l] = a[src < TX_LANES ? src : l];
+    }
+    memcpy(d, t, sizeof t);
+}
+
 static inline bool
 counts_on(const tx_insn *in, int64_t at, int64_t stop, int64_t step)
 {
@@ -609,7 +622,12 @@ dispatch:
         OUT(tx_vm_local(vm, f, in));
     LABEL(CHKI_C): if (check && TX_UNLIKELY(m & ~S(a)->u32)) OUT(tx_vm_chki(vm, f, in, m & ~S(a)->u32)); NEXT;
     LABEL(SETI_C): S(a)->u32 |= m; NEXT;
-    LABEL(CHKI_S): LABEL(CHKI_V): LABEL(SETI_S): LABEL(SETI_V): if (check) OUT(tx_vm_chki(vm, f, in, 0)); NEXT;
+    LABEL(CHKI_S): if (check) {
+        int32_t i = S(a)->i32;
+        if (TX_UNLIKELY(i < 0 || i >= in->imm || (m & ~((tx_slot *)(void *)(R + in->c))[i].u32))) OUT(tx_vm_chki(vm, f, in, 0));
+    } NEXT;
+    LABEL(SETI_S): { int32_t i = S(a)->i32; if (i >= 0 && i < in->imm) ((tx_slot *)(void *)(R + in->c))[i].u32 |= m; } NEXT;
+    LABEL(CHKI_V): LABEL(SETI_V): if (check) OUT(tx_vm_chki(vm, f, in, 0)); NEXT;
     LABEL(CLRI): for (int64_t i = 0; i < in->imm; i++) ((tx_slot *)(void *)(R + in->a))[i].u32 &= ~m; NEXT;
 
     LABEL(CHKZ_I32_S): if (check && S(a)->u32 == 0) OUT(tx_vm_arith(vm, f, in, m)); NEXT;
@@ -754,7 +772,14 @@ dispatch:
     goto unwind;
 
     LABEL(BAR) : OUT(tx_vm_barrier(vm, f, in));
-    LABEL(WSYNC) : LABEL(SHFL) : LABEL(VOTE) : LABEL(WREDUCE) : OUT(tx_vm_warp_op(vm, f, in));
+    LABEL(SHFL)
+        : if (m == TX_FULL && S(b)->u32 == TX_FULL && !(in->aux & 16) &&
+              ((tx_slot *)(void *)(R + in->imm))->u32 == TX_LANES)
+    {
+        exchange(in->aux, ROW(uint32_t, d), ROW(uint32_t, a), ROW(uint32_t, c));
+        NEXT;
+    }
+    LABEL(WSYNC) : LABEL(VOTE) : LABEL(WREDUCE) : OUT(tx_vm_warp_op(vm, f, in));
     LABEL(ACTIVE) : S(d)->u32 = m;
     NEXT;
     LABEL(FENCE) : NEXT;

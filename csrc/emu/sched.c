@@ -169,6 +169,25 @@ new_cta(tx_vm *vm)
     return cta;
 }
 
+/* CTAs of one cluster follow each other. */
+static void
+place_cta(tx_cta *cta, const uint32_t *g, const uint32_t *c, uint64_t index)
+{
+    uint32_t per = c[0] * c[1] * c[2], in = 0;
+    uint64_t cl = index;
+    if (per > 1)
+        cl = index / per, in = (uint32_t)(index % per);
+    uint32_t gx = g[0] / c[0], gy = g[1] / c[1];
+    cta->cluster_rank = in;
+    if (per == 1 && index < gx) { /* no division in the common case */
+        cta->id[0] = (uint32_t)index, cta->id[1] = cta->id[2] = 0;
+        return;
+    }
+    cta->id[0] = (uint32_t)(cl % gx) * c[0] + in % c[0];
+    cta->id[1] = (uint32_t)(cl / gx % gy) * c[1] + in / c[0] % c[1];
+    cta->id[2] = (uint32_t)(cl / gx / gy) * c[2] + in / c[0] / c[1];
+}
+
 static bool
 start_cta(tx_vm *vm, uint64_t index)
 {
@@ -181,16 +200,10 @@ start_cta(tx_vm *vm, uint64_t index)
         if (cta->shared_bytes && !vm->hooks)
             memset(cta->shared, 0, (size_t)cta->shared_bytes);
     }
-    /* CTAs of one cluster follow each other */
-    uint64_t per = (uint64_t)c[0] * c[1] * c[2], cl = index / per, in = index % per;
-    uint32_t gc[3] = {g[0] / c[0], g[1] / c[1], g[2] / c[2]};
-    cta->cluster_rank = (uint32_t)in;
-    cta->id[0] = (uint32_t)(cl % gc[0]) * c[0] + (uint32_t)(in % c[0]);
-    cta->id[1] = (uint32_t)(cl / gc[0] % gc[1]) * c[1] + (uint32_t)(in / c[0] % c[1]);
-    cta->id[2] = (uint32_t)(cl / gc[0] / gc[1]) * c[2] + (uint32_t)(in / c[0] / c[1]);
+    place_cta(cta, g, c, index);
     cta->linear = index;
     cta->next = NULL;
-    cta->exited = cta->started = cta->idle_turns = 0;
+    cta->exited = cta->started = cta->idle_turns = cta->open = 0;
     memset(cta->barrier, 0, sizeof cta->barrier);
     memset(cta->meet_arrived, 0, sizeof cta->meet_arrived);
     for (uint32_t i = 0; i < cta->nwarps; i++) {
@@ -375,13 +388,23 @@ cta_number(const struct tx_launch_state *s, uint64_t i)
     return s->step ? (i * s->step + s->offset) % s->nctas : i;
 }
 
+/* Looks at the clock now and then, and at the keyboard every POLL_MS. */
+typedef struct pulse {
+    int64_t last;
+    uint32_t every, n;
+} pulse;
+
 static bool
-poll(tx_vm *vm, int64_t *last)
+poll(tx_vm *vm, pulse *p)
 {
-    int64_t t = now_ms();
-    if (t - *last < POLL_MS)
+    if (++p->n < p->every)
         return true;
-    *last = t;
+    int64_t t = now_ms();
+    p->n = 0;
+    p->every = t - p->last > POLL_MS / 5 ? 1 : p->every < 64 ? p->every * 2 : 64;
+    if (t - p->last < POLL_MS)
+        return true;
+    p->last = t;
     if (vm->h && vm->h->interrupted && vm->h->interrupted(vm->h->self)) {
         vm->status = TX_EMU_INTERRUPTED;
         vm->stop = true;
@@ -397,11 +420,10 @@ work(tx_vm *vm, bool polls)
     struct tx_launch_state *s = vm->shared_state;
     uint64_t at = 0, end = 0;
     bool more = true;
-    int64_t last = now_ms();
-    uint32_t n = 0;
+    pulse p = {now_ms(), 1, 0};
 
     while (!vm->stop && !__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
-        bool moved = false, blocked = false;
+        bool moved = false;
         uint32_t idle = UINT32_MAX;
         for (tx_cta *cta = vm->ctas, *next; cta; cta = next) {
             next = cta->next;
@@ -420,12 +442,10 @@ work(tx_vm *vm, bool polls)
                 if (tx_barrier_stuck(vm, cta) != TX_RUN_ON)
                     return;
                 moved = true;
-            } else {
-                blocked = true;
+            } else
                 idle = cta->idle_turns < idle ? cta->idle_turns : idle;
-            }
         }
-        if (polls && (blocked || (++n & 63) == 0 || moved) && !poll(vm, &last))
+        if (polls && !poll(vm, &p))
             return;
         if (vm->ctas && moved)
             continue;

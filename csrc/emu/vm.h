@@ -203,6 +203,7 @@ struct tx_cta {
     uint32_t nwarps, nthreads, exited; /* exited: threads */
     tx_warp *warps;
     tx_barrier barrier[TX_NBARRIERS];
+    uint32_t open;            /* barriers at which somebody has arrived */
     uint32_t meet_arrived[2]; /* cluster, grid: threads of this CTA that wait there */
     uint8_t *shared;
     int64_t shared_bytes;
