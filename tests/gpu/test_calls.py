@@ -374,10 +374,10 @@ def test_a_fault_of_the_kernel_ends_only_its_process(run_python):
 
         @T.prim_func
         def wild(p: T.handle("float32", "global")):
-            A = T.decl_buffer((1,), "float32", data=p)
             T.device_entry()
             bx = T.cta_id([1])
             tx = T.thread_id([1])
+            A = T.decl_buffer((1,), "float32", data=p)
             A[0] = 1.0
 
         tirx.compile(wild, target="cuda")(16)
