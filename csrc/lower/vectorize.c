@@ -325,6 +325,20 @@ all_independent(attempt *a)
 
 /* ---- loops ---------------------------------------------------------------------------------------------------------------- */
 
+enum { INLINE_NODES = 256 }; /* larger values stay bindings, lest chains of them grow without bound */
+
+/* Nodes of the expression as a tree, at most `most`. */
+static uint32_t
+tree_size(const tx_node *e, uint32_t most)
+{
+    uint32_t n = 1;
+
+    for (uint32_t i = 0; i < e->nargs && n < most; i++)
+        if (e->arg[i])
+            n += tree_size(e->arg[i], most - n);
+    return n;
+}
+
 /* Pure integer bindings of the body are written into what follows, so that indices show what they depend on. */
 static const tx_node *
 inlined(tx_ctx *c, const tx_node *body)
@@ -332,7 +346,8 @@ inlined(tx_ctx *c, const tx_node *body)
     for (uint32_t i = 0; body && body->op == TX_OP_SEQ && i < body->nargs;) {
         const tx_node *n = body->arg[i], **rest;
         tx_var *v = n->u.var;
-        if (n->op != TX_OP_BIND || n->arg[0]->flags & TX_NF_IMPURE || !(tx_is_int(v->dtype) || tx_is_bool(v->dtype))) {
+        if (n->op != TX_OP_BIND || n->arg[0]->flags & TX_NF_IMPURE || !(tx_is_int(v->dtype) || tx_is_bool(v->dtype)) ||
+            tree_size(n->arg[0], INLINE_NODES) >= INLINE_NODES) {
             i++;
             continue;
         }

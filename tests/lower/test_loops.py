@@ -187,3 +187,9 @@ def test_simplified_statements(after, body, want):
 def test_refused(refused, body, message):
     params = 'A: T.Buffer((512,), "float32"), B: T.Buffer((512,), "float32"), m: T.int32'
     assert refused(HEAD + body, params) == message
+
+
+def test_a_chain_of_bindings_stays_small(after):
+    chain = "".join(f"    x{i}: T.let = x{i - 1} * x{i - 1} + 1\n" for i in range(1, 40))
+    got = shaped(after, f"for v in T.vectorized(4):\n    x0: T.let = v + m\n{chain}    B[v] = T.Cast('float32', x39)")
+    assert 100 < len(got) < 30000
