@@ -69,11 +69,12 @@ bool tx_check_symbols(tx_ctx *c, const tx_func *f);
  *   defines buf->data as a pointer to what its argument points to.
  * - The indices after the first (into buf->origin) matter only without TX_NF_INBOUNDS. A variable of a shape that is no
  *   parameter of the kernel is needed by no check.
- * - A vector access has one RAMP(base, 1, lanes) as element index: contiguous and proved aligned to its size, given the
- *   alignment of the base, which is raised where it must be: in the ALLOC's buffer, or in the kernel's and the host's
- *   param.buffer, where the plan checks it. Its origin indices are vectors or scalars. A vector index that is no such
- *   RAMP (a user's strided ramp) promises nothing. Vector values also come from element-wise ops on them; scalars are
- *   spread with BROADCAST.
+ * - A vector access whose element index is RAMP(base, 1, lanes) and whose size is 1, 2, 4, 8 or a multiple of 16 bytes is
+ *   proved aligned to its size, at most 16, given the alignment of the data, which is raised where it must be: in the
+ *   ALLOC's buffer, or in the kernel's and the host's param.buffer, where the plan checks it. The same holds for elements
+ *   that are vectors. Origin indices are vectors or scalars. Any other vector index (a strided ramp, T.make_vector)
+ *   promises nothing: its lanes move one by one. Vector values also come from element-wise ops on them; scalars are spread
+ *   with BROADCAST.
  * - warp_id_in_cta is a BIND of SHFL at the start of the kernel, only where a warp id is used.
  * - A step that is no constant has a sign that bounds prove; loops count as Python's range does.
  * - RETURN has no value in kernels. ATTRs that stay mean nothing: emit their body, or nothing when it is NULL. */
