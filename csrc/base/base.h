@@ -75,16 +75,16 @@ void *tx_scratch_alloc(tx_ctx *c, size_t n, size_t size, size_t align);
 
 /* Growable array in a context's arena: TX_VEC(T) declares the struct; v = {0} is empty.
  * tx_push evaluates to true, or false when out of memory (diagnostic recorded). */
-#define TX_VEC(T)                                                                                                      \
-    struct {                                                                                                           \
-        T *at;                                                                                                         \
-        uint32_t n, cap;                                                                                               \
+#define TX_VEC(T)        \
+    struct {             \
+        T *at;           \
+        uint32_t n, cap; \
     }
-#define tx_push(c, v, value)                                                                                           \
-    (((v)->n < (v)->cap || tx_vec_grow((c), (void **)&(v)->at, &(v)->cap, sizeof *(v)->at, (v)->n + 1))                 \
-         ? ((v)->at[(v)->n++] = (value), true)                                                                         \
+#define tx_push(c, v, value)                                                                            \
+    (((v)->n < (v)->cap || tx_vec_grow((c), (void **)&(v)->at, &(v)->cap, sizeof *(v)->at, (v)->n + 1)) \
+         ? ((v)->at[(v)->n++] = (value), true)                                                          \
          : false)
-#define tx_reserve(c, v, want)                                                                                         \
+#define tx_reserve(c, v, want) \
     ((want) <= (v)->cap || tx_vec_grow((c), (void **)&(v)->at, &(v)->cap, sizeof *(v)->at, (want)))
 bool tx_vec_grow(tx_ctx *c, void **at, uint32_t *cap, size_t size, uint32_t want);
 
@@ -182,21 +182,22 @@ typedef struct tx_file {
 
 /* Index of the file, from 1; 0 on failure. Entry 0 of files and of spans is "unknown": no name, line 0. */
 uint32_t tx_add_file(tx_ctx *c, const char *name, const char *text, size_t len, uint32_t first_line);
-tx_span tx_add_span(tx_ctx *c, tx_span_info info); /* the last one added is reused when equal */
+tx_span tx_add_span(tx_ctx *c, tx_span_info info);          /* the last one added is reused when equal */
 const tx_span_info *tx_span_at(const tx_ctx *c, tx_span s); /* never NULL */
 
 /* ---- diagnostics ----------------------------------------------------------------------------------------------- */
 
-typedef enum tx_diag_class { /* which exception it becomes; lowering.md 7 */
-    TX_DC_SYNTAX,            /* DiagnosticError */
-    TX_DC_VALUE,             /* DiagnosticValueError: also a ValueError */
-    TX_DC_TYPE,              /* DiagnosticTypeError */
-    TX_DC_RUNTIME,           /* DiagnosticRuntimeError */
-    TX_DC_KEY,               /* DiagnosticKeyError */
-    TX_DC_COMPILE,           /* CompileError: target, toolchain */
-    TX_DC_INTERNAL,          /* InternalError: a bug of ours */
-    TX_DC_MEMORY,            /* MemoryError */
-    TX_DC_WARNING            /* UserWarning, collected with the errors */
+/* Which exception a diagnostic becomes (lowering.md 7). */
+typedef enum tx_diag_class {
+    TX_DC_SYNTAX,   /* DiagnosticError */
+    TX_DC_VALUE,    /* DiagnosticValueError: also a ValueError */
+    TX_DC_TYPE,     /* DiagnosticTypeError */
+    TX_DC_RUNTIME,  /* DiagnosticRuntimeError */
+    TX_DC_KEY,      /* DiagnosticKeyError */
+    TX_DC_COMPILE,  /* CompileError: target, toolchain */
+    TX_DC_INTERNAL, /* InternalError: a bug of ours */
+    TX_DC_MEMORY,   /* MemoryError */
+    TX_DC_WARNING   /* UserWarning, collected with the errors */
 } tx_diag_class;
 
 typedef enum tx_diag_id {
@@ -219,12 +220,12 @@ typedef struct tx_diag {
  * The row's help text is printf-formatted with the same arguments (it may use positional %1$s). */
 void *tx_fail(tx_ctx *c, tx_span span, int id, ...);
 void *tx_fail_help(tx_ctx *c, tx_span span, const char *help, int id, ...); /* help made by the caller; copied */
-bool tx_warn(tx_ctx *c, tx_span span, int id, ...);                          /* always false-y to ignore: gives true */
+bool tx_warn(tx_ctx *c, tx_span span, int id, ...);                         /* always false-y to ignore: gives true */
 const char *tx_diag_name(int id);
 int tx_diag_find(const char *name); /* id, or 0 */
 tx_diag_class tx_diag_class_of(int id);
-const char *tx_diag_text(int id);   /* the row's format */
-const char *tx_diag_help(int id);   /* the row's help format or NULL */
+const char *tx_diag_text(int id); /* the row's format */
+const char *tx_diag_help(int id); /* the row's help format or NULL */
 /* "file:line:col: error: text", excerpt with caret, help, inline chain (style.md 5). */
 void tx_diag_render(const tx_ctx *c, const tx_diag *d, tx_sb *out);
 
@@ -242,8 +243,8 @@ struct tx_ctx {
     tx_span span;     /* the span that nodes made now receive */
     uint32_t next_id; /* ids of variables and buffers, in order of making */
     uint32_t nnodes;
-    uint32_t next_vn;         /* value numbers of nodes; 0 is none */
-    struct tx_vntab *vns;     /* hash-consing table of ir/, in the arena */
+    uint32_t next_vn;     /* value numbers of nodes; 0 is none */
+    struct tx_vntab *vns; /* hash-consing table of ir/, in the arena */
 };
 
 tx_ctx *tx_ctx_new(void); /* NULL when out of memory */

@@ -5,19 +5,19 @@
 #define TX_BASE_LIMITS_H
 
 enum {
-    TX_MAX_DEPTH = 1000,            /* nesting of expressions and of statements */
-    TX_MAX_RANK = 16,               /* dimensions of a buffer */
-    TX_MAX_PARAMS = 512,            /* parameters of a function */
-    TX_MAX_LANES = 64,              /* lanes of a vector dtype */
-    TX_MAX_INLINE_DEPTH = 200,      /* nested calls of inline functions */
-    TX_MAX_THREADS = 1024,          /* threads of a CTA (CUDA programming guide, technical specifications) */
-    TX_MAX_STATIC_SMEM = 48 * 1024, /* bytes of static shared memory */
-    TX_MAX_CLUSTER = 16,            /* CTAs of a cluster (8 portable) */
+    TX_MAX_DEPTH = 1000,               /* nesting of expressions and of statements */
+    TX_MAX_RANK = 16,                  /* dimensions of a buffer */
+    TX_MAX_PARAMS = 512,               /* parameters of a function */
+    TX_MAX_LANES = 64,                 /* lanes of a vector dtype */
+    TX_MAX_INLINE_DEPTH = 200,         /* nested calls of inline functions */
+    TX_MAX_THREADS = 1024,             /* threads of a CTA (CUDA programming guide, technical specifications) */
+    TX_MAX_STATIC_SMEM = 48 * 1024,    /* bytes of static shared memory */
+    TX_MAX_CLUSTER = 16,               /* CTAs of a cluster (8 portable) */
     TX_MAX_KERNEL_PARAM_BYTES = 32764, /* CUDA 12.1 and later, sm_70 and later */
-    TX_MAX_NODES = 1 << 26,         /* nodes of one context */
-    TX_MAX_UNROLL = 1 << 16,        /* turns of one T.unroll loop */
-    TX_MAX_SOURCE_BYTES = 1 << 26,  /* bytes of one source text */
-    TX_MAX_STRING = 1 << 24         /* bytes of one interned string */
+    TX_MAX_NODES = 1 << 26,            /* nodes of one context */
+    TX_MAX_UNROLL = 1 << 16,           /* turns of one T.unroll loop */
+    TX_MAX_SOURCE_BYTES = 1 << 26,     /* bytes of one source text */
+    TX_MAX_STRING = 1 << 24            /* bytes of one interned string */
 };
 
 #endif

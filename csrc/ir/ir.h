@@ -45,6 +45,7 @@ typedef struct tx_kind_info {
 } tx_kind_info;
 extern const tx_kind_info tx_kinds[TX_KIND__COUNT];
 
+// clang-format off
 static inline unsigned tx_kind(tx_dtype t) { return t & 0xffff; }
 static inline unsigned tx_lanes(tx_dtype t) { return t >> 16; }
 static inline tx_dtype tx_with_lanes(tx_dtype t, unsigned lanes) { return TX_DTYPE(tx_kind(t), lanes); }
@@ -56,12 +57,13 @@ static inline bool tx_is_int(tx_dtype t) { return tx_class(t) == TX_CLS_I || tx_
 static inline bool tx_is_signed(tx_dtype t) { return tx_class(t) == TX_CLS_I; }
 static inline bool tx_is_float(tx_dtype t) { return tx_class(t) >= TX_CLS_F && tx_class(t) <= TX_CLS_M; }
 static inline bool tx_is_handle(tx_dtype t) { return tx_class(t) == TX_CLS_P; }
+// clang-format on
 /* Bytes that n elements take in memory (lanes included; fp4 packed two to a byte, rounded up). */
 int64_t tx_dtype_bytes(tx_dtype t);
 bool tx_dtype_parse(const char *text, size_t len, tx_dtype *out); /* "float32x4", aliases; false: unknown */
 void tx_dtype_print(tx_dtype t, tx_sb *out);
 const char *tx_dtype_name(tx_ctx *c, tx_dtype t); /* interned text */
-tx_dtype tx_promote(tx_dtype a, tx_dtype b);      /* language.md 6.1, scalars and equal lanes; TX_VOID if there is none */
+tx_dtype tx_promote(tx_dtype a, tx_dtype b); /* language.md 6.1, scalars and equal lanes; TX_VOID if there is none */
 
 /* Exact conversions of one element between its bit pattern and double (construct, emulator and tests share them).
  * encode rounds to nearest even; minifloats saturate, float16/bfloat16 overflow to infinity (language.md 8). */
@@ -78,6 +80,7 @@ bool tx_scope_parse(const char *text, tx_scope *out);
 
 /* ---- operations ------------------------------------------------------------------------------------------------ */
 
+// clang-format off
 enum tx_launch_arg { /* children of DEVICE and LAUNCH; any but the body may be NULL */
     TX_L_BODY,
     TX_L_GRID_X, TX_L_GRID_Y, TX_L_GRID_Z,
@@ -87,6 +90,7 @@ enum tx_launch_arg { /* children of DEVICE and LAUNCH; any but the body may be N
     TX_L_DYN_SMEM, TX_L_STREAM, TX_L_PRIORITY,
     TX_L__COUNT
 };
+// clang-format on
 
 enum tx_op {
 #define OP(name, spelling, operands, rule, props) TX_OP_##name,
@@ -94,14 +98,18 @@ enum tx_op {
 #undef OP
     TX_OP__COUNT
 };
+// clang-format off
 enum tx_rule {
     TX_RULE_NONE, TX_RULE_ARITH, TX_RULE_COMPARE, TX_RULE_LOGIC, TX_RULE_SHIFT, TX_RULE_SAME, TX_RULE_FLOAT,
     TX_RULE_FLOAT2, TX_RULE_BOOL1, TX_RULE_I32, TX_RULE_U32, TX_RULE_PTR, TX_RULE_VOID
 };
+// clang-format on
+// clang-format off
 enum tx_prop {
     TX_PROP_INFIX = 1, TX_PROP_COMMUTES = 2, TX_PROP_FOLDS = 4, TX_PROP_PURE = 8, TX_PROP_READS = 16,
     TX_PROP_EFFECT = 32, TX_PROP_LAZY = 64, TX_PROP_STMT = 128, TX_PROP_COORD = 256, TX_PROP_CONV = 512
 };
+// clang-format on
 typedef struct tx_op_info {
     const char *name, *spelling;
     int8_t operands;
@@ -109,7 +117,11 @@ typedef struct tx_op_info {
     uint16_t props;
 } tx_op_info;
 extern const tx_op_info tx_ops[TX_OP__COUNT];
-static inline bool tx_has(unsigned op, unsigned prop) { return (tx_ops[op].props & prop) != 0; }
+static inline bool
+tx_has(unsigned op, unsigned prop)
+{
+    return (tx_ops[op].props & prop) != 0;
+}
 int tx_op_find(const char *spelling_or_name); /* "T.exp" or "EXP"; -1: none */
 
 /* ---- nodes ----------------------------------------------------------------------------------------------------- */
@@ -124,17 +136,20 @@ typedef enum tx_var_kind {
     TX_VAR_PARAM,  /* scalar or handle parameter */
     TX_VAR_SYMBOL, /* size known at the call */
     TX_VAR_DATA,   /* data pointer of a buffer */
-    TX_VAR_LOOP, TX_VAR_LET, TX_VAR_SCOPE_ID, TX_VAR_FREE
+    TX_VAR_LOOP,
+    TX_VAR_LET,
+    TX_VAR_SCOPE_ID,
+    TX_VAR_FREE
 } tx_var_kind;
 struct tx_var {
     const tx_str *name;
-    uint32_t id; /* order of making within the context */
-    uint8_t kind; /* tx_var_kind */
-    uint8_t scope; /* of the pointee, for handles */
+    uint32_t id;          /* order of making within the context */
+    uint8_t kind;         /* tx_var_kind */
+    uint8_t scope;        /* of the pointee, for handles */
     tx_dtype dtype, elem; /* elem: pointee of a handle, TX_VOID unknown */
-    const tx_node *node; /* the one VAR node */
-    tx_buffer *buffer;   /* TX_VAR_DATA: the buffer that owns the pointer, else NULL */
-    tx_span span;        /* where it was defined */
+    const tx_node *node;  /* the one VAR node */
+    tx_buffer *buffer;    /* TX_VAR_DATA: the buffer that owns the pointer, else NULL */
+    tx_span span;         /* where it was defined */
 };
 
 typedef enum tx_loop_kind { TX_LOOP_SERIAL, TX_LOOP_UNROLL, TX_LOOP_VECTOR, TX_LOOP_PARALLEL } tx_loop_kind;
@@ -150,12 +165,14 @@ typedef struct tx_loop {
     const tx_attr *attrs;
 } tx_loop;
 
+// clang-format off
 typedef enum tx_binding { /* parent -> child of a scope id; names in scope_id rows */
     TX_B_KERNEL_CLUSTER, TX_B_KERNEL_CTA, TX_B_CLUSTER_CTA, TX_B_CTA_WARPGROUP, TX_B_CTA_WARP, TX_B_WARPGROUP_WARP,
     TX_B_WARP_THREAD, TX_B_CTA_THREAD, TX_B_WARPGROUP_THREAD, TX_B_CLUSTER_PAIR, TX_B__COUNT
 } tx_binding;
-extern const char *const tx_binding_names[TX_B__COUNT];  /* "cta->warp" */
-extern const char *const tx_binding_calls[TX_B__COUNT];  /* "warp_id" */
+// clang-format on
+extern const char *const tx_binding_names[TX_B__COUNT]; /* "cta->warp" */
+extern const char *const tx_binding_calls[TX_B__COUNT]; /* "warp_id" */
 typedef struct tx_scope_id {
     uint8_t binding; /* tx_binding */
     uint8_t nvars, nextents, npreferred;
@@ -165,17 +182,17 @@ typedef struct tx_scope_id {
 
 /* Enumerated and flag fields of a launch; everything computed at the call is a child of the DEVICE or LAUNCH node. */
 typedef struct tx_launch {
-    bool explicit_config;            /* written as LaunchConfig, or resolved */
-    bool with_form;                  /* written as `with T.device_entry(...)` */
-    int8_t cooperative, pdl;         /* -1 not said, 0, 1 */
-    int8_t cluster_policy, mem_sync_domain, carveout; /* -1 not said */
+    bool explicit_config;                                      /* written as LaunchConfig, or resolved */
+    bool with_form;                                            /* written as `with T.device_entry(...)` */
+    int8_t cooperative, pdl;                                   /* -1 not said, 0, 1 */
+    int8_t cluster_policy, mem_sync_domain, carveout;          /* -1 not said */
     int32_t min_blocks, max_blocks_per_cluster, max_registers; /* 0 not said */
     bool required_block_size;
     uint32_t nattrs;
     const tx_attr *attrs; /* fields that are only carried and printed */
 } tx_launch;
 extern const tx_launch tx_no_launch; /* nothing said */
-typedef struct tx_call { /* FUNC_CALL, CALL_EXTERN, CALL_PACKED, CALL_FUNC */
+typedef struct tx_call {             /* FUNC_CALL, CALL_EXTERN, CALL_PACKED, CALL_FUNC */
     const tx_str *name;
     const tx_str *source; /* injected CUDA text or NULL */
     const tx_func *func;  /* CALL_FUNC */
@@ -189,16 +206,16 @@ struct tx_ptx_call; /* next: {row, choices, flags}; see spec 3.2 */
 struct tx_tile_call;
 
 enum tx_node_flag {
-    TX_NF_WEAK = 1,      /* INT or FLOAT from a plain Python number: takes the other operand's dtype */
-    TX_NF_IMPURE = 2,    /* contains a load or an effect: has a value number of its own */
-    TX_NF_INBOUNDS = 4,  /* LOAD, STORE: proved inside the buffer's shape; the emulator need not check */
-    TX_NF_COND = 8       /* BIND/LET made by the compiler */
+    TX_NF_WEAK = 1,     /* INT or FLOAT from a plain Python number: takes the other operand's dtype */
+    TX_NF_IMPURE = 2,   /* contains a load or an effect: has a value number of its own */
+    TX_NF_INBOUNDS = 4, /* LOAD, STORE: proved inside the buffer's shape; the emulator need not check */
+    TX_NF_COND = 8      /* BIND/LET made by the compiler */
 };
 
 struct tx_node {
-    uint16_t op;   /* enum tx_op */
-    uint8_t flags; /* enum tx_node_flag */
-    uint8_t scope; /* tx_scope of the pointee, for handles */
+    uint16_t op;    /* enum tx_op */
+    uint8_t flags;  /* enum tx_node_flag */
+    uint8_t scope;  /* tx_scope of the pointee, for handles */
     tx_dtype dtype; /* TX_VOID for statements */
     tx_dtype elem;  /* pointee of a handle, else 0 */
     uint32_t vn;    /* pure expressions of one context are equal iff their value numbers are */
@@ -206,14 +223,14 @@ struct tx_node {
     uint32_t nargs;
     uint32_t depth; /* longest way to a leaf; SEQ adds nothing */
     union tx_payload {
-        int64_t i;  /* INT (sign- or zero-extended by dtype), COORD axis, SHUFFLE count */
-        double f;   /* FLOAT: exactly representable in dtype */
+        int64_t i;       /* INT (sign- or zero-extended by dtype), COORD axis, SHUFFLE count */
+        double f;        /* FLOAT: exactly representable in dtype */
         const tx_str *s; /* STR, ATTR key */
         tx_var *var;     /* VAR, BIND, LET */
         tx_buffer *buf;  /* LOAD, STORE, ALLOC, DECL, MATCH, BUFFER_DATA */
         const tx_loop *loop;
         const tx_scope_id *scope_id;
-        const tx_launch *launch;             /* DEVICE */
+        const tx_launch *launch;              /* DEVICE */
         const struct tx_launch_of *launch_of; /* LAUNCH */
         const tx_call *call;
         const tx_assertion *assertion;
@@ -231,9 +248,10 @@ typedef union tx_payload tx_payload;
 
 /* Raw maker: no promotion, no folding. args may hold NULL only where ops.def allows it. flags beyond WEAK/INBOUNDS are
  * computed. dtype TX_VOID for statements. */
-const tx_node *tx_make(tx_ctx *c, unsigned op, tx_dtype dtype, tx_payload u, const tx_node *const *args, uint32_t nargs);
-const tx_node *tx_make_at(tx_ctx *c, tx_span span, unsigned op, tx_dtype dtype, tx_payload u, const tx_node *const *args,
-                          uint32_t nargs);
+const tx_node *
+tx_make(tx_ctx *c, unsigned op, tx_dtype dtype, tx_payload u, const tx_node *const *args, uint32_t nargs);
+const tx_node *tx_make_at(tx_ctx *c, tx_span span, unsigned op, tx_dtype dtype, tx_payload u,
+                          const tx_node *const *args, uint32_t nargs);
 /* A pointer-valued node that says itself what it points to (CAST, REINTERPRET, PTR_OFFSET, calls). */
 const tx_node *tx_make_pointer(tx_ctx *c, unsigned op, tx_dtype elem, tx_scope scope, tx_payload u,
                                const tx_node *const *args, uint32_t nargs);
@@ -244,12 +262,12 @@ const tx_node *tx_with_args(tx_ctx *c, const tx_node *n, const tx_node *const *a
 
 /* ---- construction with type rules and folding (construct.c, fold.c) ------------------------------------------------ */
 
-const tx_node *tx_int(tx_ctx *c, tx_dtype t, int64_t v);     /* wraps v into t; broadcast when t has lanes */
-const tx_node *tx_float(tx_ctx *c, tx_dtype t, double v);    /* rounds v into t */
+const tx_node *tx_int(tx_ctx *c, tx_dtype t, int64_t v);  /* wraps v into t; broadcast when t has lanes */
+const tx_node *tx_float(tx_ctx *c, tx_dtype t, double v); /* rounds v into t */
 const tx_node *tx_bool(tx_ctx *c, bool v);
 const tx_node *tx_string(tx_ctx *c, const tx_str *s);
-const tx_node *tx_weak_int(tx_ctx *c, int64_t v);            /* int32, or int64 when it does not fit */
-const tx_node *tx_weak_float(tx_ctx *c, double v);           /* float32 when typed */
+const tx_node *tx_weak_int(tx_ctx *c, int64_t v);  /* int32, or int64 when it does not fit */
+const tx_node *tx_weak_float(tx_ctx *c, double v); /* float32 when typed */
 /* A literal written for dtype t ("T.uint8(300)"): range-checked, error at the current span. */
 const tx_node *tx_literal_int(tx_ctx *c, tx_dtype t, bool negative, uint64_t magnitude);
 const tx_node *tx_literal_float(tx_ctx *c, tx_dtype t, double v);
@@ -262,15 +280,17 @@ const tx_node *tx_typed(tx_ctx *c, const tx_node *n);
 const tx_node *tx_unary(tx_ctx *c, unsigned op, const tx_node *a);
 const tx_node *tx_binary(tx_ctx *c, unsigned op, const tx_node *a, const tx_node *b);
 const tx_node *tx_op_call(tx_ctx *c, unsigned op, const tx_node *const *args, uint32_t nargs);
-const tx_node *tx_cast(tx_ctx *c, tx_dtype t, const tx_node *a);        /* identity when the dtype is right; folds */
+const tx_node *tx_cast(tx_ctx *c, tx_dtype t, const tx_node *a); /* identity when the dtype is right; folds */
 const tx_node *tx_reinterpret(tx_ctx *c, tx_dtype t, const tx_node *a);
-const tx_node *tx_select(tx_ctx *c, unsigned op, const tx_node *cond, const tx_node *a, const tx_node *b); /* SELECT, IF_THEN_ELSE */
-const tx_node *tx_condition(tx_ctx *c, const tx_node *a);                /* int, float -> != 0; pointer: error */
+const tx_node *
+tx_select(tx_ctx *c, unsigned op, const tx_node *cond, const tx_node *a, const tx_node *b); /* SELECT, IF_THEN_ELSE */
+const tx_node *tx_condition(tx_ctx *c, const tx_node *a); /* int, float -> != 0; pointer: error */
 const tx_node *tx_ramp(tx_ctx *c, const tx_node *base, const tx_node *stride, unsigned lanes);
 const tx_node *tx_broadcast(tx_ctx *c, const tx_node *value, unsigned lanes);
 const tx_node *tx_shuffle(tx_ctx *c, const tx_node *const *vecs, uint32_t nvecs, const int *idx, uint32_t nidx);
 const tx_node *tx_let(tx_ctx *c, tx_var *v, const tx_node *value, const tx_node *body);
-const tx_node *tx_load(tx_ctx *c, tx_buffer *b, const tx_node *const *idx, uint32_t nidx); /* checks rank, dtype, range */
+const tx_node *
+tx_load(tx_ctx *c, tx_buffer *b, const tx_node *const *idx, uint32_t nidx); /* checks rank, dtype, range */
 /* Checks as tx_load; casts the value to the element type, spreads a scalar over a vector, warns when a float goes into an
  * integer (language.md 6.4). */
 const tx_node *tx_store(tx_ctx *c, tx_buffer *b, const tx_node *const *idx, uint32_t nidx, const tx_node *value);
@@ -290,7 +310,11 @@ tx_is_const(const tx_node *n, int64_t v)
 {
     return n && n->op == TX_OP_INT && n->u.i == v;
 }
-static inline bool tx_is_stmt(const tx_node *n) { return tx_has(n->op, TX_PROP_STMT); }
+static inline bool
+tx_is_stmt(const tx_node *n)
+{
+    return tx_has(n->op, TX_PROP_STMT);
+}
 bool tx_same_expr(const tx_node *a, const tx_node *b); /* pure expressions: same value number; else the same node */
 
 /* ---- variables, buffers ---------------------------------------------------------------------------------------- */
@@ -306,8 +330,8 @@ enum tx_buffer_flag {
     TX_BUF_FLAT = 16,     /* after FlattenBuffer: LOAD/STORE have one element index first (offset included), then the
                              indices into `origin`, which only the emulator's bounds check reads */
     TX_BUF_VOLATILE = 32,
-    TX_BUF_ALIGNED = 64,  /* the user gave `align` */
-    TX_BUF_G2 = 128       /* written T.Tensor / alloc_tensor */
+    TX_BUF_ALIGNED = 64, /* the user gave `align` */
+    TX_BUF_G2 = 128      /* written T.Tensor / alloc_tensor */
 };
 struct tx_buffer {
     const tx_str *name;
@@ -316,12 +340,12 @@ struct tx_buffer {
     tx_dtype dtype;
     uint8_t scope, rank;
     uint16_t flags;
-    const tx_node **shape;        /* rank entries */
-    const tx_node **strides;      /* rank entries, or NULL: dense row-major */
-    const tx_node *elem_offset;   /* or NULL: 0 */
-    const tx_node *byte_offset;   /* or NULL */
+    const tx_node **shape;          /* rank entries */
+    const tx_node **strides;        /* rank entries, or NULL: dense row-major */
+    const tx_node *elem_offset;     /* or NULL: 0 */
+    const tx_node *byte_offset;     /* or NULL */
     const struct tx_layout *layout; /* or NULL: from strides */
-    int64_t align;                /* bytes; 0: not said */
+    int64_t align;                  /* bytes; 0: not said */
     int32_t offset_factor;
     const tx_node *allocated_addr; /* tmem column, or NULL */
     uint32_t nattrs;
@@ -332,7 +356,7 @@ struct tx_buffer {
 /* Makes the record only; shape is copied. data NULL: a fresh TX_VAR_DATA pointer variable of the buffer's name. */
 tx_buffer *tx_new_buffer(tx_ctx *c, const tx_str *name, tx_dtype dtype, tx_scope scope, const tx_node *const *shape,
                          uint32_t rank, tx_var *data);
-tx_buffer *tx_copy_buffer(tx_ctx *c, const tx_buffer *b); /* fresh record and id, same data variable */
+tx_buffer *tx_copy_buffer(tx_ctx *c, const tx_buffer *b);      /* fresh record and id, same data variable */
 const tx_node *tx_buffer_numel(tx_ctx *c, const tx_buffer *b); /* int64 expression (folded when constant) */
 
 /* ---- functions and modules ------------------------------------------------------------------------------------- */
@@ -341,7 +365,7 @@ enum tx_param_flag {
     TX_PARAM_OPTIONAL_ABSENT = 1, /* slot kept in the call, always None */
     TX_PARAM_SHAPE_ONLY = 2,      /* kernels: size needed by the emulator's bounds checks only; not in the CUDA text */
     TX_PARAM_TENSORMAP = 4,
-    TX_PARAM_FROM_HANDLE = 8      /* buffer came from T.handle + match_buffer */
+    TX_PARAM_FROM_HANDLE = 8 /* buffer came from T.handle + match_buffer */
 };
 typedef struct tx_param {
     tx_var *var;        /* scalar or pointer; for a buffer its data variable (named <buffer>_ptr in CUDA text) */
@@ -353,7 +377,9 @@ typedef struct tx_param {
 
 enum tx_dialect { TX_G1, TX_G2 };
 enum tx_func_flag {
-    TX_FUNC_PRIVATE = 1, TX_FUNC_PERSISTENT = 2, TX_FUNC_NO_CHECK = 4,
+    TX_FUNC_PRIVATE = 1,
+    TX_FUNC_PERSISTENT = 2,
+    TX_FUNC_NO_CHECK = 4,
     TX_FUNC_KERNEL = 8,  /* device function made by SplitHostDevice */
     TX_FUNC_DEVICE = 16, /* private function called from device code */
     TX_FUNC_HOST = 32    /* host half, after the split */
@@ -370,11 +396,11 @@ struct tx_func {
     tx_var **symbols;
     tx_dtype ret; /* TX_VOID: none */
     uint32_t nattrs;
-    const tx_attr *attrs;   /* func_attr, as written */
-    const tx_node *body;    /* a statement (an empty SEQ when there is none) */
-    tx_launch launch;       /* kernels: bounds and attributes for the text */
-    const tx_node *block[3];/* kernels: block extents, constant or over params; NULL when unknown */
-    const tx_node *dyn_smem;/* kernels: bytes, or NULL */
+    const tx_attr *attrs;    /* func_attr, as written */
+    const tx_node *body;     /* a statement (an empty SEQ when there is none) */
+    tx_launch launch;        /* kernels: bounds and attributes for the text */
+    const tx_node *block[3]; /* kernels: block extents, constant or over params; NULL when unknown */
+    const tx_node *dyn_smem; /* kernels: bytes, or NULL */
     tx_span span;
 };
 tx_func *tx_new_func(tx_ctx *c, const tx_str *name, enum tx_dialect dialect);
@@ -396,19 +422,19 @@ tx_module *tx_import_module(tx_ctx *to, const tx_module *m);
 
 typedef struct tx_builder tx_builder;
 tx_builder *tx_builder_new(tx_ctx *c, const tx_str *name, enum tx_dialect dialect);
-tx_func *tx_builder_func(tx_builder *b); /* the function being made: set params, attrs, flags here */
-bool tx_emit(tx_builder *b, const tx_node *stmt);            /* false: NULL, or no open block */
+tx_func *tx_builder_func(tx_builder *b);          /* the function being made: set params, attrs, flags here */
+bool tx_emit(tx_builder *b, const tx_node *stmt); /* false: NULL, or no open block */
 /* As tx_emit, into an outer open block: 0 is the function's, tx_builder_depth - 1 the innermost. It comes before the blocks
  * that are still open in that one. */
 bool tx_emit_at(tx_builder *b, int level, const tx_node *stmt);
 /* Opens a block. kind: an op of FOR, WHILE, IF (then), DEVICE, ATTR; `head` has the body/else children NULL. */
 bool tx_open(tx_builder *b, const tx_node *head);
-bool tx_open_else(tx_builder *b);                            /* of the IF just closed in this block */
-const tx_node *tx_close(tx_builder *b);                      /* closes the innermost block and emits its statement */
-int tx_builder_depth(const tx_builder *b);                   /* open blocks, the function's own included */
-unsigned tx_builder_zone(const tx_builder *b);               /* 0 host, 1 device */
+bool tx_open_else(tx_builder *b);              /* of the IF just closed in this block */
+const tx_node *tx_close(tx_builder *b);        /* closes the innermost block and emits its statement */
+int tx_builder_depth(const tx_builder *b);     /* open blocks, the function's own included */
+unsigned tx_builder_zone(const tx_builder *b); /* 0 host, 1 device */
 bool tx_builder_in_loop(const tx_builder *b);
-const tx_node *tx_take_block(tx_builder *b);                 /* statements of the innermost block so far, removed from it */
+const tx_node *tx_take_block(tx_builder *b); /* statements of the innermost block so far, removed from it */
 /* Flat DEVICE/ATTR: tx_open without tx_close; tx_builder_finish closes what is open. Gives the finished function. */
 tx_func *tx_builder_finish(tx_builder *b);
 const tx_node *tx_seq(tx_ctx *c, const tx_node *const *stmts, uint32_t n); /* flattens; one statement is itself */
@@ -442,28 +468,31 @@ const tx_node *tx_rewrite_children(tx_rewriter *r, const tx_node *n); /* the def
 tx_buffer *tx_rewrite_buffer(tx_rewriter *r, tx_buffer *b);
 void tx_rewriter_free(tx_rewriter *r);
 /* Replace variables by expressions everywhere in n. */
-const tx_node *tx_substitute(tx_ctx *c, const tx_node *n, tx_var *const *vars, const tx_node *const *values, uint32_t n_vars);
+const tx_node *
+tx_substitute(tx_ctx *c, const tx_node *n, tx_var *const *vars, const tx_node *const *values, uint32_t n_vars);
 /* Rebuild one folding node (same op, same dtype) from new operands through the folder, without promotion. */
 const tx_node *tx_refold(tx_ctx *c, const tx_node *n, const tx_node *const *args);
 
 /* ---- printing, comparing, verifying ------------------------------------------------------------------------------ */
 
 typedef struct tx_print_options {
-    int dialect;         /* -1: the function's */
-    const char *name;    /* or NULL: the function's */
-    int indent;          /* 0: 4 */
+    int dialect;      /* -1: the function's */
+    const char *name; /* or NULL: the function's */
+    int indent;       /* 0: 4 */
     bool line_numbers;
     bool syntax_sugar;
-    bool header;         /* the import comment */
+    bool header; /* the import comment */
 } tx_print_options;
 bool tx_print_func(const tx_func *f, const tx_print_options *o, tx_sb *out);
 bool tx_print_module(const tx_module *m, const tx_print_options *o, tx_sb *out);
-void tx_print_node(const tx_node *n, tx_sb *out); /* an expression or statement on its own, for messages and debugging */
-void tx_dump(const tx_node *n);                   /* for the debugger: prints to stderr */
+void
+tx_print_node(const tx_node *n, tx_sb *out); /* an expression or statement on its own, for messages and debugging */
+void tx_dump(const tx_node *n);              /* for the debugger: prints to stderr */
 
-bool tx_equal_funcs(const tx_func *a, const tx_func *b); /* alpha-renaming of bound variables; spans and names ignored */
+bool
+tx_equal_funcs(const tx_func *a, const tx_func *b); /* alpha-renaming of bound variables; spans and names ignored */
 bool tx_equal_modules(const tx_module *a, const tx_module *b);
-uint64_t tx_hash_func(const tx_func *f);                  /* equal functions hash alike */
+uint64_t tx_hash_func(const tx_func *f); /* equal functions hash alike */
 bool tx_equal_nodes(const tx_node *a, const tx_node *b);
 
 /* Well-formedness (lowering.md 3.1); records diagnostics and gives false when there are any. */
