@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulator beside NumPy on the same arguments: checks on and one thread (CPU seconds), checks off and all cores (wall).
+"""The emulator beside NumPy on the same arguments: checks on, one thread (CPU seconds); checks off, all cores (wall).
 
 What is to be reached: with checks, 1/20, 1/300 and 1/15 of NumPy's speed; without, four times the speed with checks.
 """
@@ -36,7 +36,14 @@ def main():
             clock=wall,
         )
         reach = {"checks off, all cores": 0.25}
-        good &= table(f"{title}: wall seconds, {os.cpu_count()} cores", times, baseline="checks on", work=work, rate=rate, reach=reach)
+        good &= table(
+            f"{title}: wall seconds, {os.cpu_count()} cores",
+            times,
+            baseline="checks on",
+            work=work,
+            rate=rate,
+            reach=reach,
+        )
     return good
 
 

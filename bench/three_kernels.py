@@ -95,32 +95,73 @@ def rng(dtype, *shape):
 
 # name, factory, arguments, NumPy's way, work a call, rate, relative tolerance
 CASES = [
-    ("vector add, 2^22 float32", lambda: vector_add(), lambda: (*(rng("float32", 1 << 22) for _ in "ab"), np.zeros(1 << 22, "float32")),
-     lambda a, b, c: np.add(a, b, out=c), 1 << 22, "Melem/s", 0),
-    ("vector add, 3,000,001 int32", lambda: vector_add(3_000_001, "int32", 128),
-     lambda: (*(np.arange(3_000_001, dtype="int32") * k for k in (1, 7)), np.zeros(3_000_001, "int32")),
-     lambda a, b, c: np.add(a, b, out=c), 3_000_001, "Melem/s", 0),
-    ("matmul, 256^3 float32", lambda: matmul(), lambda: (rng("float32", 256, 256), rng("float32", 256, 256), np.zeros((256, 256), "float32")),
-     lambda a, b, c: np.matmul(a, b, out=c), 2 * 256**3, "MFLOP/s", 1e-3),
-    ("matmul, 128 x 192 x 320 float64", lambda: matmul(128, 192, 320, "float64"),
-     lambda: (rng("float64", 128, 320), rng("float64", 320, 192), np.zeros((128, 192))), lambda a, b, c: np.matmul(a, b, out=c),
-     2 * 128 * 192 * 320, "MFLOP/s", 1e-9),
-    ("softmax, 512 x 1024 float32", lambda: softmax(), lambda: (rng("float32", 512, 1024), np.zeros((512, 1024), "float32")), softmax_numpy,
-     512 * 1024, "Melem/s", 1e-4),
-    ("softmax, 300 x 2048 float16", lambda: softmax(300, 2048, "float16"),
-     lambda: (rng("float16", 300, 2048), np.zeros((300, 2048), "float16")), softmax_numpy, 300 * 2048, "Melem/s", 2e-2),
-]  # fmt: skip
+    (
+        "vector add, 2^22 float32",
+        lambda: vector_add(),
+        lambda: (*(rng("float32", 1 << 22) for _ in "ab"), np.zeros(1 << 22, "float32")),
+        lambda a, b, c: np.add(a, b, out=c),
+        1 << 22,
+        "Melem/s",
+        0,
+    ),
+    (
+        "vector add, 3,000,001 int32",
+        lambda: vector_add(3_000_001, "int32", 128),
+        lambda: (*(np.arange(3_000_001, dtype="int32") * k for k in (1, 7)), np.zeros(3_000_001, "int32")),
+        lambda a, b, c: np.add(a, b, out=c),
+        3_000_001,
+        "Melem/s",
+        0,
+    ),
+    (
+        "matmul, 256^3 float32",
+        lambda: matmul(),
+        lambda: (rng("float32", 256, 256), rng("float32", 256, 256), np.zeros((256, 256), "float32")),
+        lambda a, b, c: np.matmul(a, b, out=c),
+        2 * 256**3,
+        "MFLOP/s",
+        1e-3,
+    ),
+    (
+        "matmul, 128 x 192 x 320 float64",
+        lambda: matmul(128, 192, 320, "float64"),
+        lambda: (rng("float64", 128, 320), rng("float64", 320, 192), np.zeros((128, 192))),
+        lambda a, b, c: np.matmul(a, b, out=c),
+        2 * 128 * 192 * 320,
+        "MFLOP/s",
+        1e-9,
+    ),
+    (
+        "softmax, 512 x 1024 float32",
+        lambda: softmax(),
+        lambda: (rng("float32", 512, 1024), np.zeros((512, 1024), "float32")),
+        softmax_numpy,
+        512 * 1024,
+        "Melem/s",
+        1e-4,
+    ),
+    (
+        "softmax, 300 x 2048 float16",
+        lambda: softmax(300, 2048, "float16"),
+        lambda: (rng("float16", 300, 2048), np.zeros((300, 2048), "float16")),
+        softmax_numpy,
+        300 * 2048,
+        "Melem/s",
+        2e-2,
+    ),
+]
 
-PRELUDE = "typedef long long int64_t;\n"
 HAND = {
-    "vector add": """extern "C" __global__ void __launch_bounds__(256) add(float* __restrict__ A, float* __restrict__ B, float* __restrict__ C) {
+    "vector add": """extern "C" __global__ void __launch_bounds__(256)
+add(float* __restrict__ A, float* __restrict__ B, float* __restrict__ C) {
   int i = (int)blockIdx.x * 256 + (int)threadIdx.x;
   if (i < 4194304) {
     C[i] = A[i] + B[i];
   }
 }
 """,
-    "matmul": """extern "C" __global__ void __launch_bounds__(256) matmul(float* __restrict__ A, float* __restrict__ B, float* __restrict__ C) {
+    "matmul": """extern "C" __global__ void __launch_bounds__(256)
+matmul(float* __restrict__ A, float* __restrict__ B, float* __restrict__ C) {
   __shared__ alignas(16) float As[1024];
   __shared__ alignas(16) float Bs[1024];
   float acc[4];
@@ -150,7 +191,8 @@ HAND = {
   C[(by * 32 + ty + 24) * 256 + bx * 32 + tx] = acc[3];
 }
 """,
-    "softmax": """extern "C" __global__ void __launch_bounds__(32) softmax(float* __restrict__ A, float* __restrict__ B) {
+    "softmax": """extern "C" __global__ void __launch_bounds__(32)
+softmax(float* __restrict__ A, float* __restrict__ B) {
   float v[32];
   int row = blockIdx.x, lane = threadIdx.x;
   float top = __int_as_float(0xff800000);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spelled instructions for every row of the PTX table that cover each choice of each slot, with and without free operands.
+"""Spelled instructions for every row of the PTX table: each choice of each slot, with and without free operands.
 
-The rows are read here from their text, independently of the reader in C. A variant is the statement of a kernel, and the
-architecture that the row claims for it.
+The rows are read here from their text, independently of the reader in C. A variant is the statement of a kernel, and
+the architecture that the row claims for it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,30 @@ LETS = {
 }
 # PTX type -> dtype that carries it
 CARRIER = {
-    "b8": "uint8", "u8": "uint8", "s8": "int8", "e2m1x2": "uint8",
-    "b16": "uint16", "u16": "uint16", "s16": "int16", "f16": "uint16", "bf16": "uint16",
-    "b32": "uint32", "u32": "uint32", "s32": "int32", "i32": "int32", "f32": "float32", "tf32": "uint32",
-    "b64": "uint64", "u64": "uint64", "s64": "int64", "i64": "int64", "f64": "float64", "f32x2": "uint64",
-    "b128": "uint128", "pred": "uint32",
-}  # fmt: skip
+    "b8": "uint8",
+    "u8": "uint8",
+    "s8": "int8",
+    "e2m1x2": "uint8",
+    "b16": "uint16",
+    "u16": "uint16",
+    "s16": "int16",
+    "f16": "uint16",
+    "bf16": "uint16",
+    "b32": "uint32",
+    "u32": "uint32",
+    "s32": "int32",
+    "i32": "int32",
+    "f32": "float32",
+    "tf32": "uint32",
+    "b64": "uint64",
+    "u64": "uint64",
+    "s64": "int64",
+    "i64": "int64",
+    "f64": "float64",
+    "f32x2": "uint64",
+    "b128": "uint128",
+    "pred": "uint32",
+}
 ORDER = ["50", "70", "75", "80", "86", "89", "90", "90a", "100", "100a"]
 
 
@@ -192,13 +210,19 @@ class Row:
             "@tma": lambda: 5 if scatter else int(m["dim"][0]),
             "@im2col": lambda: int(m["dim"][0]) - 2,
             "@ldm": lambda: 2 * number(m["num"]),
-            "@mma_a": lambda: k // 4, "@mma_a16": lambda: k // 4, "@mma_a32": lambda: k // 2, "@mma_a8": lambda: k // 8,
-            "@mma_b": lambda: k // 8, "@mma_b16": lambda: k // 8, "@mma_b32": lambda: k // 4, "@mma_b8": lambda: k // 16,
+            "@mma_a": lambda: k // 4,
+            "@mma_a16": lambda: k // 4,
+            "@mma_a32": lambda: k // 2,
+            "@mma_a8": lambda: k // 8,
+            "@mma_b": lambda: k // 8,
+            "@mma_b16": lambda: k // 8,
+            "@mma_b32": lambda: k // 4,
+            "@mma_b8": lambda: k // 16,
             "@acc": lambda: int(re.search(r"n(\d+)", shape)[1]) // 2,
             "@acc16": lambda: int(re.search(r"n(\d+)", shape)[1]) // 4,
             "@tcreg": lambda: number(m["num"]) * tmem,
             "@tcmask": lambda: 8 if m["cg"].endswith("2") else 4,
-        }[n]()  # fmt: skip
+        }[n]()
 
     def type(self, t: str, m: dict[str, str]) -> str:
         t = t.rstrip("~")
@@ -283,7 +307,9 @@ class Row:
         for _, c in slots:
             total *= len(c)
         if total <= 5000:
-            every = (dict(zip([s for s, _ in slots], c, strict=True)) for c in itertools.product(*[c for _, c in slots]))
+            every = (
+                dict(zip([s for s, _ in slots], c, strict=True)) for c in itertools.product(*[c for _, c in slots])
+            )
         else:  # each token with what stands first elsewhere, and pairs of neighbours
             every = self.sparse(slots)
         need = {(s, t) for s, c in slots for t in c}

@@ -93,12 +93,12 @@ def scal():
 def scale_dyn():
     @T.prim_func
     def scale_dyn(a: T.handle, b: T.handle):
-        n = T.int32()                          # free symbolic extent  # fmt: skip
+        n = T.int32()  # free symbolic extent  # fmt: skip
         A = T.match_buffer(a, (n,), "float32")
         B = T.match_buffer(b, (n,), "float32")
         T.device_entry()
         bx = T.cta_id([1]); tx = T.thread_id([1])  # fmt: skip
-        for i in range(n):                     # loop / launch bounds may use n  # fmt: skip
+        for i in range(n):  # loop / launch bounds may use n  # fmt: skip
             B[i] = A[i] * T.float32(2.0)
 
     return scale_dyn
@@ -116,17 +116,21 @@ def jit_add():
     return add.specialize(N=256)
 
 
-@seed(args=lambda n: (np.zeros((6, 5, 128, 4), np.int32),), want=lambda a: {0: coordinates()}, text=("__launch_bounds__(128)",))
+@seed(
+    args=lambda n: (np.zeros((6, 5, 128, 4), np.int32),),
+    want=lambda a: {0: coordinates()},
+    text=("__launch_bounds__(128)",),
+)
 def scope_ids():
     GM, GN = 6, 5
 
     @T.prim_func
     def ids(A: T.Buffer((6, 5, 128, 4), "int32")):
         T.device_entry()
-        bx, by = T.cta_id([GM, GN])     # blockIdx.x / .y  (grid extents)  # fmt: skip
-        warp_id = T.warp_id([4])        # cta -> warp  # fmt: skip
-        lane_id = T.lane_id([32])       # warp -> thread  # fmt: skip
-        tx = T.thread_id([128])         # cta -> flat thread id  # fmt: skip
+        bx, by = T.cta_id([GM, GN])  # blockIdx.x / .y  (grid extents)  # fmt: skip
+        warp_id = T.warp_id([4])  # cta -> warp  # fmt: skip
+        lane_id = T.lane_id([32])  # warp -> thread  # fmt: skip
+        tx = T.thread_id([128])  # cta -> flat thread id  # fmt: skip
         A[bx, by, tx, 0] = bx
         A[bx, by, tx, 1] = by
         A[bx, by, tx, 2] = warp_id
@@ -151,9 +155,11 @@ def cluster_ids():
     @T.prim_func
     def clusters(A: T.Buffer((8, 2), "int32")):
         T.device_entry()
-        cid  = T.cluster_id([NUM_CLUSTERS])                  # kernel -> cluster (grid of clusters)  # fmt: skip
-        rank = T.cta_id_in_cluster([CLUSTER_SIZE],           # cluster -> cta  # fmt: skip
-                                   preferred=[CLUSTER_SIZE])
+        cid  = T.cluster_id([NUM_CLUSTERS])  # kernel -> cluster (grid of clusters)  # fmt: skip
+        rank = T.cta_id_in_cluster(
+            [CLUSTER_SIZE],  # cluster -> cta  # fmt: skip
+            preferred=[CLUSTER_SIZE],
+        )
         tx = T.thread_id([32])
         if tx == 0:
             A[cid * CLUSTER_SIZE + rank, 0] = cid
@@ -171,7 +177,7 @@ def min_blocks_per_sm():
     @T.prim_func
     def scale(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
         T.device_entry()
-        T.attr({"tirx.launch_bounds_min_blocks_per_sm": 2})   # second launch-bounds arg  # fmt: skip
+        T.attr({"tirx.launch_bounds_min_blocks_per_sm": 2})  # second launch-bounds arg  # fmt: skip
         bx = T.cta_id([1]); tx = T.thread_id([256])  # fmt: skip
         B[tx] = A[tx] * T.float32(2.0)
 
@@ -194,7 +200,11 @@ def make_add(dtype, value, block=128):
     return add
 
 
-@seed(sizes=(10, 1000), args=lambda n: (np.arange(n).astype(np.float16), np.zeros(n, np.float16)), want=lambda a, b: {1: a + np.float16(2)})
+@seed(
+    sizes=(10, 1000),
+    args=lambda n: (np.arange(n).astype(np.float16), np.zeros(n, np.float16)),
+    want=lambda a, b: {1: a + np.float16(2)},
+)
 def add_two_f16():
     return make_add(T.float16, 2)
 
@@ -313,15 +323,18 @@ def cta_sum():
         tx = T.thread_id([256])
         scratch = T.alloc_shared((8,), "float32")
         val: T.float32 = A[tx]
-        T.cuda.cta_sync()                    # block barrier (__syncthreads)  # fmt: skip
-        s: T.float32 = T.cuda.cta_sum(val, 8, scratch.ptr_to([0]))   # block-level reduction  # fmt: skip
+        T.cuda.cta_sync()  # block barrier (__syncthreads)  # fmt: skip
+        s: T.float32 = T.cuda.cta_sum(val, 8, scratch.ptr_to([0]))  # block-level reduction  # fmt: skip
         if tx == 0:
             B[0] = s
 
     return total
 
 
-@seed(args=lambda n: (np.arange(256, dtype=np.int32), np.zeros(256, np.int32)), want=lambda a, b: {1: a.reshape(2, 128)[:, ::-1].ravel()})
+@seed(
+    args=lambda n: (np.arange(256, dtype=np.int32), np.zeros(256, np.int32)),
+    want=lambda a, b: {1: a.reshape(2, 128)[:, ::-1].ravel()},
+)
 def warpgroup_barrier():
     @T.prim_func
     def groups(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
@@ -331,8 +344,8 @@ def warpgroup_barrier():
         t = T.thread_id_in_wg([128])
         sm = T.alloc_shared((2, 128), "int32")
         sm[wg_id, t] = A[wg_id * 128 + t]
-        T.cuda.warp_sync()                   # __syncwarp  # fmt: skip
-        T.cuda.warpgroup_sync(wg_id + 8)     # warpgroup barrier  # fmt: skip
+        T.cuda.warp_sync()  # __syncwarp  # fmt: skip
+        T.cuda.warpgroup_sync(wg_id + 8)  # warpgroup barrier  # fmt: skip
         B[wg_id * 128 + t] = sm[wg_id, 127 - t]
 
     return groups

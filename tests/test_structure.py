@@ -24,14 +24,13 @@ WRITABLE: dict[str, str] = {
     "alloc_fail_at": "the one to fail",
     "tx_driver_state": "the CUDA driver's functions and its primary contexts, opened on first use",
     "tx_nvrtc": "NVRTC's functions, opened on first use",
-    "alloc_fail_at": "the thread's counter that makes allocations fail in tests",
-    "alloc_done": "the thread's count of allocations",
-    "tx_dump_hook": "where TIRX_DUMP prints, set when the module is loaded",
     "tx_ptx_table": "the parsed PTX table, immutable once set",
     "PyArray_API": "NumPy's functions, process-wide as NumPy is; read when the first array is seen",
     "PyArray_RUNTIME_VERSION": "of that table",
 }
-TOOLCHAIN = re.compile(r"^(__cpu_model|__cpu_features2|completed\.\d+|__dso_handle|__TMC_END__|_edata|_end|__bss_start)$")
+TOOLCHAIN = re.compile(
+    r"^(__cpu_model|__cpu_features2|completed\.\d+|__dso_handle|__TMC_END__|_edata|_end|__bss_start)$"
+)
 
 
 @pytest.mark.parametrize("check", structure.CHECKS, ids=lambda c: c.__name__)

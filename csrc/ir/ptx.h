@@ -18,15 +18,15 @@ typedef struct tx_ptx_part {
 
 typedef enum tx_ptx_kind { TX_PTX_REG, TX_PTX_ADDR, TX_PTX_IMM, TX_PTX_TEXT } tx_ptx_kind;
 typedef struct tx_ptx_operand {
-    uint8_t kind;     /* tx_ptx_kind */
-    char mode;        /* 'r' read, 'w' written, '+' both */
-    bool braces;      /* a group of registers */
-    bool sink;        /* lanes may be `_` */
-    bool displace;    /* address may have a displacement */
-    bool free;        /* present or not as the caller likes */
-    bool pipe;        /* joined to the next operand by '|' */
-    bool composite;   /* the next operand stands inside this one's brackets */
-    bool open;        /* immediate without a closed range */
+    uint8_t kind;   /* tx_ptx_kind */
+    char mode;      /* 'r' read, 'w' written, '+' both */
+    bool braces;    /* a group of registers */
+    bool sink;      /* lanes may be `_` */
+    bool displace;  /* address may have a displacement */
+    bool free;      /* present or not as the caller likes */
+    bool pipe;      /* joined to the next operand by '|' */
+    bool composite; /* the next operand stands inside this one's brackets */
+    bool open;      /* immediate without a closed range */
     const char *name;
     const char *type;  /* PTX type, "$slot" or "@function"; addresses: their space, "" generic */
     const char *count; /* of a group: digits, "$slot" or "@function"; NULL: one */
@@ -50,10 +50,10 @@ const tx_ptx_row *tx_ptx_rows(uint32_t *n);
  * A written operand is the ADDRESS_OF its element. */
 typedef struct tx_ptx_call {
     uint16_t row;
-    uint16_t nargs;                     /* operands, guard not counted */
-    int8_t choice[TX_PTX_MAX_PARTS];    /* by part; -1: optional and absent */
-    bool guard, keep;                   /* pred=; preserve_dst=True */
-    const uint8_t *op_of;               /* nargs entries: operand of the row that an argument belongs to */
+    uint16_t nargs;                             /* operands, guard not counted */
+    int8_t choice[TX_PTX_MAX_PARTS];            /* by part; -1: optional and absent */
+    bool guard, keep;                           /* pred=; preserve_dst=True */
+    const uint8_t *op_of;                       /* nargs entries: operand of the row that an argument belongs to */
     uint64_t sunk[(TX_PTX_MAX_ARGS + 63) / 64]; /* arguments that are `_` */
 } tx_ptx_call;
 
@@ -81,17 +81,18 @@ void tx_ptx_opcode(const tx_ptx_row *r, const int8_t *choice, tx_sb *out);
 
 /* Resolution. Tokens are spelled as in PTX ("shared::cta"), the family first, modifiers in any order. */
 typedef struct tx_ptx_arg {
-    const tx_node *n;     /* NULL for a buffer or a sink */
-    tx_buffer *buf;       /* a whole buffer: its first element, as an address or a register */
-    bool pred, sink;      /* T.ptx.pred(x); T.ptx.SINK */
-    const tx_node *off;   /* T.ptx.addr(p, off) */
+    const tx_node *n;   /* NULL for a buffer or a sink */
+    tx_buffer *buf;     /* a whole buffer: its first element, as an address or a register */
+    bool pred, sink;    /* T.ptx.pred(x); T.ptx.SINK */
+    const tx_node *off; /* T.ptx.addr(p, off) */
 } tx_ptx_arg;
 /* Can some row take these tokens so far? Records PTX_FAMILY or PTX_MODIFIER otherwise. */
 bool tx_ptx_accepts(tx_ctx *c, const char *const *tokens, uint32_t n);
 /* The PTX node (an effect), or NULL with a diagnostic at the current span. guard NULL: none. */
-const tx_node *tx_ptx_resolve(tx_ctx *c, const char *const *tokens, uint32_t ntokens, const tx_ptx_arg *args, uint32_t nargs,
-                              const tx_node *guard, bool keep);
+const tx_node *tx_ptx_resolve(tx_ctx *c, const char *const *tokens, uint32_t ntokens, const tx_ptx_arg *args,
+                              uint32_t nargs, const tx_node *guard, bool keep);
 /* Visits what can follow the tokens: f(self, slot or NULL for a literal, choice). */
-void tx_ptx_open(const char *const *tokens, uint32_t n, void (*f)(void *self, const char *slot, const char *choice), void *self);
+void tx_ptx_open(const char *const *tokens, uint32_t n, void (*f)(void *self, const char *slot, const char *choice),
+                 void *self);
 
 #endif

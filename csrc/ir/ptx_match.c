@@ -66,7 +66,8 @@ takes(const tx_ptx_row *r, const char *const *tokens, uint32_t n, int8_t *choice
 }
 
 void
-tx_ptx_open(const char *const *tokens, uint32_t n, void (*f)(void *self, const char *slot, const char *choice), void *self)
+tx_ptx_open(const char *const *tokens, uint32_t n, void (*f)(void *self, const char *slot, const char *choice),
+            void *self)
 {
     uint32_t nrows;
     const tx_ptx_row *rows = tx_ptx_rows(&nrows);
@@ -306,10 +307,12 @@ written(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
     family_text(m, k, family, sizeof family);
     *out = element(m, a);
     if (!*out || (*out)->op != TX_OP_LOAD)
-        return reject(k, "destination '%s' must be a writable scalar or buffer element (declare it first, e.g. `%s: T.float32`), "
-                         "got %s",
-                      o->name, o->name, a->n && a->n->op == TX_OP_VAR ? "Var: a T.let binding is immutable and cannot be one"
-                                                                      : got_text(m, a));
+        return reject(
+            k,
+            "destination '%s' must be a writable scalar or buffer element (declare it first, e.g. `%s: T.float32`), "
+            "got %s",
+            o->name, o->name,
+            a->n && a->n->op == TX_OP_VAR ? "Var: a T.let binding is immutable and cannot be one" : got_text(m, a));
     if (!carrier(type, &dtypes, &n) || !fits(dtypes, n, (*out)->dtype))
         return reject(k, "%s: operand '%s' must have dtype %s (from .%s), got %s", family, o->name,
                       tx_dtype_name(m->c, dtypes[0]), type, tx_dtype_name(m->c, (*out)->dtype));
@@ -318,7 +321,8 @@ written(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
 }
 
 static bool
-predicate(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node *n, const tx_node **out)
+predicate(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node *n,
+          const tx_node **out)
 {
     int64_t v;
 
@@ -326,8 +330,8 @@ predicate(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_
         *out = tx_condition(m->c, n);
         return *out != NULL || reject(k, "operand '%s' must be a predicate, got %s", o->name, got_text(m, a));
     }
-    return reject(k, "operand '%s' must be a predicate: write a comparison, or T.ptx.pred(x) for an integer; got %s", o->name,
-                  got_text(m, a));
+    return reject(k, "operand '%s' must be a predicate: write a comparison, or T.ptx.pred(x) for an integer; got %s",
+                  o->name, got_text(m, a));
 }
 
 static bool
@@ -355,18 +359,20 @@ read(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *
         return reject(k, "%s: operand '%s' has a type that is not known here (.%s)", family, o->name, type);
     if (n->flags & TX_NF_WEAK) {
         if (n->op == TX_OP_FLOAT && !tx_is_float(dtypes[0]))
-            return reject(k, "%s: operand '%s' must have dtype %s (from .%s), got a float literal: type it, T.float32(...)",
-                          family, o->name, tx_dtype_name(m->c, dtypes[0]), type);
+            return reject(
+                k, "%s: operand '%s' must have dtype %s (from .%s), got a float literal: type it, T.float32(...)",
+                family, o->name, tx_dtype_name(m->c, dtypes[0]), type);
         *out = n->op == TX_OP_FLOAT || tx_is_float(dtypes[0])
                    ? tx_cast(m->c, dtypes[0], n)
-                   : tx_literal_int(m->c, dtypes[0], n->u.i < 0 && tx_is_signed(dtypes[0]), n->u.i < 0 && tx_is_signed(dtypes[0])
-                                                                                                ? (uint64_t)0 - (uint64_t)n->u.i
-                                                                                                : (uint64_t)n->u.i);
+                   : tx_literal_int(m->c, dtypes[0], n->u.i < 0 && tx_is_signed(dtypes[0]),
+                                    n->u.i < 0 && tx_is_signed(dtypes[0]) ? (uint64_t)0 - (uint64_t)n->u.i
+                                                                          : (uint64_t)n->u.i);
         return *out != NULL;
     }
     *out = n;
-    return fits(dtypes, ndtypes, n->dtype) || reject(k, "%s: operand '%s' must have dtype %s (from .%s), got %s", family, o->name,
-                                                     tx_dtype_name(m->c, dtypes[0]), type, tx_dtype_name(m->c, n->dtype));
+    return fits(dtypes, ndtypes, n->dtype) ||
+           reject(k, "%s: operand '%s' must have dtype %s (from .%s), got %s", family, o->name,
+                  tx_dtype_name(m->c, dtypes[0]), type, tx_dtype_name(m->c, n->dtype));
 }
 
 static bool
@@ -379,7 +385,8 @@ is_shared_space(const char *space)
 static bool
 is_elsewhere(const tx_node *n)
 {
-    return (n->op == TX_OP_BUFFER_DATA || n->op == TX_OP_ADDRESS_OF) && n->scope != TX_SHARED && n->scope != TX_SHARED_DYN;
+    return (n->op == TX_OP_BUFFER_DATA || n->op == TX_OP_ADDRESS_OF) && n->scope != TX_SHARED &&
+           n->scope != TX_SHARED_DYN;
 }
 
 /* A pointer, a buffer, or an integer: 32 bits for shared and tensor memory, 64 for generic and global. */
@@ -404,17 +411,19 @@ address(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
         if (tmem)
             return reject(k, "%s: operand '%s' is a tensor memory address (uint32), got a pointer", family, o->name);
         if (shared && is_elsewhere(n))
-            return reject(k, "%s: operand '%s' is an address in .%s, got a pointer to %s memory", family, o->name, space,
-                          tx_scope_name((tx_scope)n->scope));
+            return reject(k, "%s: operand '%s' is an address in .%s, got a pointer to %s memory", family, o->name,
+                          space, tx_scope_name((tx_scope)n->scope));
         if (!shared && *space && strcmp(space, "generic") != 0 && (n->scope == TX_SHARED || n->scope == TX_SHARED_DYN))
-            return reject(k, "%s: operand '%s' is an address in .%s, got a pointer to shared memory", family, o->name, space);
+            return reject(k, "%s: operand '%s' is an address in .%s, got a pointer to shared memory", family, o->name,
+                          space);
     } else if (n->dtype == TX_U32 || n->dtype == TX_I32) {
         if (!shared && !tmem)
-            return reject(k, "%s: operand '%s' must be a pointer or a uint64 address, got %s", family, o->name, got_text(m, a));
+            return reject(k, "%s: operand '%s' must be a pointer or a uint64 address, got %s", family, o->name,
+                          got_text(m, a));
     } else if (n->dtype == TX_U64 || n->dtype == TX_I64) {
         if (shared || tmem)
-            return reject(k, "%s: operand '%s' must be a pointer or a uint32 address (.%s), got %s", family, o->name, space,
-                          got_text(m, a));
+            return reject(k, "%s: operand '%s' must be a pointer or a uint32 address (.%s), got %s", family, o->name,
+                          space, got_text(m, a));
     } else {
         return reject(k, "%s: operand '%s' must be an address, got %s", family, o->name, got_text(m, a));
     }
@@ -450,7 +459,8 @@ immediate(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_
         snprintf(set + strlen(set), sizeof set - strlen(set), "%s%d", i ? ", " : "", o->value[i]);
     }
     if (o->step)
-        snprintf(set, sizeof set, "%lld..%lld%s", (long long)o->lo, (long long)o->hi, o->step > 1 ? " in steps of 8" : "");
+        snprintf(set, sizeof set, "%lld..%lld%s", (long long)o->lo, (long long)o->hi,
+                 o->step > 1 ? " in steps of 8" : "");
     return ok || reject(k, "%s: operand '%s' must be one of %s, got %lld", family, o->name, set, (long long)v);
 }
 

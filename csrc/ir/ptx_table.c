@@ -482,7 +482,8 @@ tx_ptx_type(const tx_ptx_row *r, const int8_t *choice, const tx_ptx_operand *o)
     if (*type == '$')
         return chosen_z(r, choice, type + 1);
     if (strcmp(type, "@dp") == 0)
-        return strcmp(chosen_z(r, choice, "at"), "u32") == 0 && strcmp(chosen_z(r, choice, "bt"), "u32") == 0 ? "u32" : "s32";
+        return strcmp(chosen_z(r, choice, "at"), "u32") == 0 && strcmp(chosen_z(r, choice, "bt"), "u32") == 0 ? "u32"
+                                                                                                              : "s32";
     if (strcmp(type, "@wide") == 0) {
         const char *narrow = chosen_z(r, choice, "type");
         for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
@@ -542,7 +543,8 @@ cvt_rules(const tx_ptx_row *r, const int8_t *choice)
         return false;
     if (sat && has_bf16)
         return false;
-    if (sat && di && si && ((*d == *s && type_bits(d) >= type_bits(s)) || (*d == 's' && *s == 'u' && type_bits(d) > type_bits(s))))
+    if (sat && di && si &&
+        ((*d == *s && type_bits(d) >= type_bits(s)) || (*d == 's' && *s == 'u' && type_bits(d) > type_bits(s))))
         return false;
     return !(has_bf16 && (type_bits(d) == 8 || type_bits(s) == 8));
 }
@@ -550,7 +552,8 @@ cvt_rules(const tx_ptx_row *r, const int8_t *choice)
 static bool
 load_rules(const tx_ptx_row *r, const int8_t *choice)
 {
-    const char *vec = chosen_z(r, choice, "vec"), *space = chosen_z(r, choice, "space"), *l1 = chosen_z(r, choice, "l1");
+    const char *vec = chosen_z(r, choice, "vec"), *space = chosen_z(r, choice, "space"),
+               *l1 = chosen_z(r, choice, "l1");
     bool cop = *chosen_z(r, choice, "cop") != 0, hint = *chosen_z(r, choice, "hint") != 0, global;
 
     global = !*space || strcmp(space, "global") == 0;
@@ -576,12 +579,14 @@ type_of_op(const tx_ptx_row *r, const int8_t *choice, const char *const (*table)
 static bool
 predicate(const tx_ptx_row *r, const int8_t *choice, text f)
 {
-    static const char *const atom[][2] = {{"and or xor", "b32 b64"}, {"inc dec", "u32"}, {"min max", "u32 s32 u64 s64"},
-                                          {"add", "u32 s32 u64 f32 f64"}};
-    static const char *const red[][2] = {{"and or xor", "b32 b64"}, {"inc dec", "u32"}, {"min max", "u32 s32 u64"},
-                                         {"add", "u32 s32 u64 f32 f64"}};
-    static const char *const mm[][2] = {{"and or xor", "b32 b64"}, {"min max", "u32 s32 u64 s64"}, {"add", "u32 s32 u64"}};
-    const char *type = chosen_z(r, choice, "type"), *vec = chosen_z(r, choice, "vec"), *cmp = chosen_z(r, choice, "cmp");
+    static const char *const atom[][2] = {
+        {"and or xor", "b32 b64"}, {"inc dec", "u32"}, {"min max", "u32 s32 u64 s64"}, {"add", "u32 s32 u64 f32 f64"}};
+    static const char *const red[][2] = {
+        {"and or xor", "b32 b64"}, {"inc dec", "u32"}, {"min max", "u32 s32 u64"}, {"add", "u32 s32 u64 f32 f64"}};
+    static const char *const mm[][2] = {
+        {"and or xor", "b32 b64"}, {"min max", "u32 s32 u64 s64"}, {"add", "u32 s32 u64"}};
+    const char *type = chosen_z(r, choice, "type"), *vec = chosen_z(r, choice, "vec"),
+               *cmp = chosen_z(r, choice, "cmp");
     bool wide = one_of(type, "b64 u64 s64 f64");
 
     if (same(f, "@v128"))
@@ -599,7 +604,8 @@ predicate(const tx_ptx_row *r, const int8_t *choice, text f)
     if (same(f, "@sametype"))
         return strcmp(type, chosen_z(r, choice, "st")) == 0;
     if (same(f, "@hintspace"))
-        return !*chosen_z(r, choice, "hint") || one_of(chosen_z(r, choice, "space"), "global") || !*chosen_z(r, choice, "space");
+        return !*chosen_z(r, choice, "hint") || one_of(chosen_z(r, choice, "space"), "global") ||
+               !*chosen_z(r, choice, "space");
     if (same(f, "@cmptype"))
         return *type == 'b' ? one_of(cmp, "eq ne") : *type != 's' || !one_of(cmp, "lo ls hi hs");
     if (same(f, "@cvtrules"))
@@ -638,7 +644,8 @@ rule_holds(const tx_ptx_row *r, const int8_t *choice, text rule)
         if (i && rule.at[i - 1] == '<') /* a <=> b */
             return (*chosen(r, choice, (text){rule.at, i - 1}) != 0) ==
                    (*chosen(r, choice, (text){rule.at + i + 2, rule.n - i - 2}) != 0);
-        return !atom_holds(r, choice, (text){rule.at, i}) || atom_holds(r, choice, (text){rule.at + i + 2, rule.n - i - 2});
+        return !atom_holds(r, choice, (text){rule.at, i}) ||
+               atom_holds(r, choice, (text){rule.at + i + 2, rule.n - i - 2});
     }
     return atom_holds(r, choice, rule);
 }
@@ -671,7 +678,8 @@ tx_ptx_floor_of(const tx_ptx_row *r, const int8_t *choice, char *suffix)
     while (next_piece(&rest, ',', &piece)) {
         const char *colon = NULL;
         for (size_t i = 0; i < piece.n; i++) /* the last ':' that is not part of "::" */
-            if (piece.at[i] == ':' && (i + 1 >= piece.n || piece.at[i + 1] != ':') && (i == 0 || piece.at[i - 1] != ':'))
+            if (piece.at[i] == ':' && (i + 1 >= piece.n || piece.at[i + 1] != ':') &&
+                (i == 0 || piece.at[i - 1] != ':'))
                 colon = piece.at + i;
         arch = piece;
         if (colon) {
@@ -681,7 +689,8 @@ tx_ptx_floor_of(const tx_ptx_row *r, const int8_t *choice, char *suffix)
                 continue;
         }
         /* a condition may also lower the floor of its choice: "90,kind=alias:70" */
-        if (first || number(arch) > floor || (colon && number(arch) < floor && memchr(cond.at, 'k', cond.n) == cond.at)) {
+        if (first || number(arch) > floor ||
+            (colon && number(arch) < floor && memchr(cond.at, 'k', cond.n) == cond.at)) {
             floor = (int)number(arch);
             *suffix = arch.n && arch.at[arch.n - 1] == 'a' ? 'a' : 0;
         } else if (number(arch) == floor && arch.n && arch.at[arch.n - 1] == 'a') {

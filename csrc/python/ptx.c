@@ -12,7 +12,8 @@ tokens_of(PyObject *x, const char **out, uint32_t *n)
     Py_ssize_t size = PyTuple_Check(x) ? PyTuple_Size(x) : -1;
 
     if (size < 0 || size > MAX_TOKENS) {
-        PyErr_SetString(size < 0 ? PyExc_TypeError : PyExc_ValueError, size < 0 ? "tokens must be a tuple" : "too many tokens");
+        PyErr_SetString(size < 0 ? PyExc_TypeError : PyExc_ValueError,
+                        size < 0 ? "tokens must be a tuple" : "too many tokens");
         return false;
     }
     for (Py_ssize_t i = 0; i < size; i++)
@@ -112,7 +113,8 @@ ptx_call(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     Py_ssize_t noperands, i;
 
     if (nargs != 5 || !PyTuple_Check(args[2])) {
-        PyErr_SetString(PyExc_TypeError, "ptx_call() takes a context, tokens, operands, a guard or None, and preserve_dst");
+        PyErr_SetString(PyExc_TypeError,
+                        "ptx_call() takes a context, tokens, operands, a guard or None, and preserve_dst");
         return NULL;
     }
     if (!(ctx = tx_py_as_context(tx_py_state_of(module), args[0])) || !tokens_of(args[1], tokens, &n))
@@ -151,7 +153,8 @@ ptx_rows(PyObject *module, PyObject *none)
     (void)module;
     (void)none;
     for (size_t i = 0; list && i < sizeof rows / sizeof *rows; i++) {
-        PyObject *row = Py_BuildValue("(ssssss)", rows[i][0], rows[i][1], rows[i][2], rows[i][3], rows[i][4], rows[i][5]);
+        PyObject *row =
+            Py_BuildValue("(ssssss)", rows[i][0], rows[i][1], rows[i][2], rows[i][3], rows[i][4], rows[i][5]);
         if (!row || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);

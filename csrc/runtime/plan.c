@@ -8,9 +8,9 @@ typedef struct compiler {
     const tx_module *m;
     const tx_func *host;
     tx_plan *p;
-    tx_map regs;      /* tx_var -> register + 1 */
-    tx_map data;      /* tx_var (data pointer or handle) -> parameter index + 1 */
-    tx_map texts;     /* symbol -> interned text of the extent that defines it */
+    tx_map regs;  /* tx_var -> register + 1 */
+    tx_map data;  /* tx_var (data pointer or handle) -> parameter index + 1 */
+    tx_map texts; /* symbol -> interned text of the extent that defines it */
     TX_VEC(plan_instr) code;
     TX_VEC(plan_launch) launches;
     TX_VEC(plan_packed) packed;
@@ -376,12 +376,22 @@ loop(compiler *k, const tx_node *n)
     if (!put(k, (plan_instr){.code = PLAN_MOVE, .dst = i, .a = start}))
         return false;
     top = k->code.n;
-    if (!put(k, (plan_instr){.code = PLAN_BINARY, .sub = by > 0 ? TX_OP_LT : TX_OP_GT, .dst = go, .a = i, .b = stop,
-                             .type = TX_BOOL, .from = v->dtype}))
+    if (!put(k, (plan_instr){.code = PLAN_BINARY,
+                             .sub = by > 0 ? TX_OP_LT : TX_OP_GT,
+                             .dst = go,
+                             .a = i,
+                             .b = stop,
+                             .type = TX_BOOL,
+                             .from = v->dtype}))
         return false;
     out = k->code.n;
     if (!put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = go}) || !stmt(k, n->arg[3]) ||
-        !put(k, (plan_instr){.code = PLAN_BINARY, .sub = TX_OP_ADD, .dst = i, .a = i, .b = step, .type = v->dtype,
+        !put(k, (plan_instr){.code = PLAN_BINARY,
+                             .sub = TX_OP_ADD,
+                             .dst = i,
+                             .a = i,
+                             .b = step,
+                             .type = v->dtype,
                              .from = v->dtype}) ||
         !put(k, (plan_instr){.code = PLAN_JUMP, .imm.i = top}))
         return false;
@@ -407,14 +417,10 @@ stmt_inner(compiler *k, const tx_node *n)
         }
         r = expr(k, n->arg[0]);
         return r != PLAN_NO_REG && set_var_reg(k, n->u.var, r) != PLAN_NO_REG;
-    case TX_OP_IF:
-        return branch(k, n);
-    case TX_OP_FOR:
-        return loop(k, n);
-    case TX_OP_ASSERT:
-        return assertion(k, n);
-    case TX_OP_LAUNCH:
-        return launch(k, n);
+    case TX_OP_IF: return branch(k, n);
+    case TX_OP_FOR: return loop(k, n);
+    case TX_OP_ASSERT: return assertion(k, n);
+    case TX_OP_LAUNCH: return launch(k, n);
     case TX_OP_EVAL:
         if (n->arg[0]->op == TX_OP_CALL_PACKED)
             return packed(k, n->arg[0], PLAN_NO_REG);
@@ -425,11 +431,8 @@ stmt_inner(compiler *k, const tx_node *n)
             return false;
         return put(k, (plan_instr){.code = PLAN_RETURN, .a = r, .type = n->arg[0] ? n->arg[0]->dtype : TX_VOID});
     case TX_OP_MATCH: /* folded into the parameters */
-    case TX_OP_ATTR:
-        return n->op == TX_OP_MATCH || !n->arg[1] || stmt(k, n->arg[1]);
-    default:
-        tx_fail(k->c, n->span, TX_E_HOST_STMT, statement_word(n->op));
-        return false;
+    case TX_OP_ATTR: return n->op == TX_OP_MATCH || !n->arg[1] || stmt(k, n->arg[1]);
+    default: tx_fail(k->c, n->span, TX_E_HOST_STMT, statement_word(n->op)); return false;
     }
 }
 

@@ -28,8 +28,8 @@ typedef enum plan_code {
 } plan_code;
 
 typedef struct plan_instr {
-    uint8_t code;  /* plan_code */
-    uint16_t sub;  /* enum tx_op */
+    uint8_t code; /* plan_code */
+    uint16_t sub; /* enum tx_op */
     uint16_t dst, a, b;
     tx_dtype type, from;
     plan_value imm;
@@ -65,11 +65,11 @@ typedef struct plan_assert {
 
 /* One extent or stride: a constant, or a register that holds the wanted value once the symbols are known. */
 typedef struct plan_extent {
-    uint16_t reg;    /* PLAN_NO_REG: constant */
-    bool defines;    /* the equation that gave its symbol: nothing left to check */
+    uint16_t reg; /* PLAN_NO_REG: constant */
+    bool defines; /* the equation that gave its symbol: nothing left to check */
     int64_t value;
-    char *text;      /* how the wanted value reads: "A.shape[0]", "B.shape[0] * 2" */
-    bool is_symbol;  /* text names another argument's extent: "expected to match" */
+    char *text;     /* how the wanted value reads: "A.shape[0]", "B.shape[0] * 2" */
+    bool is_symbol; /* text names another argument's extent: "expected to match" */
 } plan_extent;
 
 typedef struct plan_param {

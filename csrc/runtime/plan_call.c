@@ -16,8 +16,8 @@ typedef struct call {
     tx_arg *result;
     tx_call_error *e;
     plan_value *reg;
-    tx_emu_arg *out;  /* p->max_args entries */
-    tx_arg *packed;   /* p->max_args entries, only with packed calls */
+    tx_emu_arg *out; /* p->max_args entries */
+    tx_arg *packed;  /* p->max_args entries, only with packed calls */
 } call;
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
@@ -297,8 +297,8 @@ tensor_memory(call *k, uint32_t i, uint32_t *first)
             align = 16; /* host allocators promise no more; the emulator counts from there */
         if (align > 1 && (uintptr_t)a->v.p % (uintptr_t)align != 0)
             return arg_fault(k, TX_CALL_VALUE_ERROR, i, "Misaligned Tensor data",
-                             "expected data alignment=%lld bytes, got an address that is a multiple of %d", (long long)p->align,
-                             (int)((uintptr_t)a->v.p & -(uintptr_t)a->v.p));
+                             "expected data alignment=%lld bytes, got an address that is a multiple of %d",
+                             (long long)p->align, (int)((uintptr_t)a->v.p & -(uintptr_t)a->v.p));
     }
     if (k->device_type != TX_DEV_CUDA || a->device_type != TX_DEV_CUDA)
         return true;
@@ -339,8 +339,10 @@ int_binary(unsigned op, bool is_unsigned, unsigned bits, int64_t a, int64_t b)
     case TX_OP_MUL: return (int64_t)(ua * ub);
     case TX_OP_MIN: return is_unsigned ? (int64_t)(ua < ub ? ua : ub) : a < b ? a : b;
     case TX_OP_MAX: return is_unsigned ? (int64_t)(ua > ub ? ua : ub) : a > b ? a : b;
-    case TX_OP_BAND: case TX_OP_AND: return a & b;
-    case TX_OP_BOR: case TX_OP_OR: return a | b;
+    case TX_OP_BAND:
+    case TX_OP_AND: return a & b;
+    case TX_OP_BOR:
+    case TX_OP_OR: return a | b;
     case TX_OP_BXOR: return a ^ b;
     case TX_OP_SHL: return ub >= bits ? 0 : (int64_t)(ua << ub);
     case TX_OP_SHR:
@@ -470,7 +472,7 @@ cast(call *k, const plan_instr *i)
     if (tx_is_bool(i->type))
         to->i = was_float ? a.f != 0 : a.i != 0;
     else if (tx_is_float(i->type))
-        to->f = tx_decode(i->type, tx_encode(i->type, was_float ? a.f
+        to->f = tx_decode(i->type, tx_encode(i->type, was_float                       ? a.f
                                                       : tx_class(i->from) == TX_CLS_U ? (double)(uint64_t)a.i
                                                                                       : (double)a.i));
     else
@@ -532,14 +534,16 @@ launch_shape(call *k, const plan_launch *l, tx_resolved_launch *r)
     static const int64_t cluster[3] = {TX_MAX_CLUSTER, TX_MAX_CLUSTER, TX_MAX_CLUSTER};
     uint64_t threads;
 
-    if (!dimension(k, l, TX_L_GRID_X, "grid", grid, r->grid) || !dimension(k, l, TX_L_BLOCK_X, "block", block, r->block) ||
+    if (!dimension(k, l, TX_L_GRID_X, "grid", grid, r->grid) ||
+        !dimension(k, l, TX_L_BLOCK_X, "block", block, r->block) ||
         !dimension(k, l, TX_L_CLUSTER_X, "cluster", cluster, r->cluster) ||
         !dimension(k, l, TX_L_PREFERRED_X, "preferred_cluster", cluster, r->preferred))
         return false;
     threads = (uint64_t)r->block[0] * r->block[1] * r->block[2];
     if (threads > TX_MAX_THREADS)
-        return fault(k, TX_CALL_VALUE_ERROR, "block of %s has %llu threads when calling:\n  `%s`,\n  expected at most %d",
-                     l->name, (unsigned long long)threads, k->p->signature, TX_MAX_THREADS);
+        return fault(k, TX_CALL_VALUE_ERROR,
+                     "block of %s has %llu threads when calling:\n  `%s`,\n  expected at most %d", l->name,
+                     (unsigned long long)threads, k->p->signature, TX_MAX_THREADS);
     for (int d = 0; d < 3; d++) {
         uint32_t c = r->cluster[d];
         if (c == 0 || r->preferred[d] == 0)
@@ -547,8 +551,8 @@ launch_shape(call *k, const plan_launch *l, tx_resolved_launch *r)
                          k->p->signature);
         if (r->grid[d] % c != 0)
             return fault(k, TX_CALL_VALUE_ERROR,
-                         "grid.%c of %s is %u when calling:\n  `%s`,\n  expected a multiple of the cluster size %u", "xyz"[d],
-                         l->name, r->grid[d], k->p->signature, c);
+                         "grid.%c of %s is %u when calling:\n  `%s`,\n  expected a multiple of the cluster size %u",
+                         "xyz"[d], l->name, r->grid[d], k->p->signature, c);
     }
     return true;
 }
@@ -556,16 +560,21 @@ launch_shape(call *k, const plan_launch *l, tx_resolved_launch *r)
 static bool
 launch(call *k, const plan_launch *l)
 {
-    tx_resolved_launch r = {.kernel = l->kernel, .attrs = &l->attrs, .args = k->out, .nargs = l->nargs,
-                            .nvisible = l->nvisible, .stream = k->stream, .device_id = k->device_id};
+    tx_resolved_launch r = {.kernel = l->kernel,
+                            .attrs = &l->attrs,
+                            .args = k->out,
+                            .nargs = l->nargs,
+                            .nvisible = l->nvisible,
+                            .stream = k->stream,
+                            .device_id = k->device_id};
     uint16_t smem = l->reg[TX_L_DYN_SMEM], priority = l->reg[TX_L_PRIORITY];
 
     if (!launch_shape(k, l, &r))
         return false;
     if (smem != PLAN_NO_REG) {
         if (k->reg[smem].i < 0 || k->reg[smem].i > UINT32_MAX)
-            return fault(k, TX_CALL_VALUE_ERROR, "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`", l->name,
-                         (long long)k->reg[smem].i, k->p->signature);
+            return fault(k, TX_CALL_VALUE_ERROR, "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`",
+                         l->name, (long long)k->reg[smem].i, k->p->signature);
         r.dyn_smem = (uint64_t)k->reg[smem].i;
     }
     r.priority = priority == PLAN_NO_REG ? 0 : k->reg[priority].i;
@@ -621,7 +630,8 @@ packed(call *k, const plan_instr *i)
     if (tx_is_float(i->type))
         k->reg[i->dst].f = result.kind == TX_ARG_FLOAT ? result.v.f : (double)result.v.i;
     else
-        k->reg[i->dst].i = result.kind == TX_ARG_FLOAT ? float_to_int(i->type, result.v.f) : tx_wrap(i->type, result.v.i);
+        k->reg[i->dst].i =
+            result.kind == TX_ARG_FLOAT ? float_to_int(i->type, result.v.f) : tx_wrap(i->type, result.v.i);
     return true;
 }
 
@@ -688,7 +698,8 @@ define(call *k, const plan_define *d)
     if (!tx_sub_i64(extent, offset, &v) || v % d->c != 0)
         return arg_fault(k, TX_CALL_VALUE_ERROR, d->param,
                          field(what, sizeof what, &k->p->params[d->param], "Invalid", name, d->dim),
-                         "expected %lld * %s + %lld, got %lld", (long long)d->c, d->name, (long long)offset, (long long)extent);
+                         "expected %lld * %s + %lld, got %lld", (long long)d->c, d->name, (long long)offset,
+                         (long long)extent);
     v /= d->c;
     tx_int_limits(d->type, &lo, &hi);
     if (v < (d->stride ? lo : 0) || (v > 0 && (uint64_t)v > hi))
@@ -730,7 +741,8 @@ check(call *k)
             return false;
     for (uint32_t i = 0; i < p->nparams; i++)
         if (p->params[i].kind == PLAN_P_TENSOR &&
-            ((p->params[i].strides && !check_extents(k, i, p->params[i].strides, true)) || !tensor_memory(k, i, &first)))
+            ((p->params[i].strides && !check_extents(k, i, p->params[i].strides, true)) ||
+             !tensor_memory(k, i, &first)))
             return false;
     return true;
 }
@@ -741,8 +753,17 @@ tx_plan_call(const tx_plan *p, tx_arg *args, uint32_t nargs, int device_type, vo
 {
     plan_value regs[PLAN_STACK_REGS];
     tx_emu_arg out[PLAN_STACK_ARGS];
-    call k = {.p = p, .args = args, .nargs = nargs, .device_type = device_type, .device_id = -1, .stream = stream,
-              .host = h, .result = result, .e = e, .reg = regs, .out = out};
+    call k = {.p = p,
+              .args = args,
+              .nargs = nargs,
+              .device_type = device_type,
+              .device_id = -1,
+              .stream = stream,
+              .host = h,
+              .result = result,
+              .e = e,
+              .reg = regs,
+              .out = out};
     bool ok = false;
 
     memset(result, 0, sizeof *result);

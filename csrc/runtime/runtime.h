@@ -8,8 +8,21 @@
 
 /* ---- arguments of a call ---------------------------------------------------------------------------------------- */
 
-typedef enum tx_arg_kind { TX_ARG_NONE, TX_ARG_BOOL, TX_ARG_INT, TX_ARG_FLOAT, TX_ARG_TENSOR, TX_ARG_POINTER, TX_ARG_OTHER } tx_arg_kind;
-typedef enum tx_device_type { TX_DEV_CPU = 1, TX_DEV_CUDA = 2, TX_DEV_CUDA_HOST = 3, TX_DEV_CUDA_MANAGED = 13 } tx_device_type; /* DLPack */
+typedef enum tx_arg_kind {
+    TX_ARG_NONE,
+    TX_ARG_BOOL,
+    TX_ARG_INT,
+    TX_ARG_FLOAT,
+    TX_ARG_TENSOR,
+    TX_ARG_POINTER,
+    TX_ARG_OTHER
+} tx_arg_kind;
+typedef enum tx_device_type {
+    TX_DEV_CPU = 1,
+    TX_DEV_CUDA = 2,
+    TX_DEV_CUDA_HOST = 3,
+    TX_DEV_CUDA_MANAGED = 13
+} tx_device_type; /* DLPack */
 /* What python/ makes of one argument; borrowed for the call. Shapes and strides point into the tensor or into `dims`. */
 typedef struct tx_arg {
     uint8_t kind; /* tx_arg_kind */
@@ -41,18 +54,28 @@ tx_plan *tx_plan_compile(tx_ctx *c, const tx_module *lowered, const tx_func *hos
 void tx_plan_free(tx_plan *p);
 void tx_plan_print(const tx_plan *p, tx_sb *out);
 uint32_t tx_plan_nparams(const tx_plan *p);
-const char *tx_plan_signature(const tx_plan *p);     /* "scale(A: Tensor([n], float32), s: float32)" */
+const char *tx_plan_signature(const tx_plan *p); /* "scale(A: Tensor([n], float32), s: float32)" */
 const char *tx_plan_param_name(const tx_plan *p, uint32_t i);
 uint32_t tx_plan_nlaunches(const tx_plan *p);
 bool tx_plan_names_stream(const tx_plan *p); /* a launch has a stream of its own: the call may not give one */
 
-typedef enum tx_call_class { TX_CALL_OK, TX_CALL_TYPE_ERROR, TX_CALL_VALUE_ERROR, TX_CALL_OVERFLOW_ERROR, TX_CALL_CUDA_ERROR,
-    TX_CALL_ASSERTION, TX_CALL_RUNTIME_ERROR, TX_CALL_MEMORY_ERROR, TX_CALL_HOST_ERROR /* a Python error is pending */,
-    TX_CALL_REPORT /* emulator */, TX_CALL_INTERRUPTED } tx_call_class;
+typedef enum tx_call_class {
+    TX_CALL_OK,
+    TX_CALL_TYPE_ERROR,
+    TX_CALL_VALUE_ERROR,
+    TX_CALL_OVERFLOW_ERROR,
+    TX_CALL_CUDA_ERROR,
+    TX_CALL_ASSERTION,
+    TX_CALL_RUNTIME_ERROR,
+    TX_CALL_MEMORY_ERROR,
+    TX_CALL_HOST_ERROR /* a Python error is pending */,
+    TX_CALL_REPORT /* emulator */,
+    TX_CALL_INTERRUPTED
+} tx_call_class;
 typedef struct tx_call_error {
     tx_call_class cls;
-    int code;            /* driver error number */
-    char kind[48];       /* TX_CALL_ASSERTION: exception name */
+    int code;      /* driver error number */
+    char kind[48]; /* TX_CALL_ASSERTION: exception name */
     char text[2048];
     tx_emu_report report;
     const tx_emu_program *program; /* of the report */
@@ -82,8 +105,8 @@ bool tx_plan_call(const tx_plan *p, tx_arg *args, uint32_t nargs, int device_typ
 
 /* ---- CUDA driver and NVRTC, opened on first use --------------------------------------------------------------------- */
 
-bool tx_driver_available(char *why, size_t n);              /* false: why says what to do */
-int tx_driver_device_count(void);                           /* 0 without a driver */
+bool tx_driver_available(char *why, size_t n);                /* false: why says what to do */
+int tx_driver_device_count(void);                             /* 0 without a driver */
 bool tx_driver_arch(int device, int *arch, tx_call_error *e); /* 90 for compute capability 9.0 */
 bool tx_driver_current_device(int *device, tx_call_error *e);
 bool tx_driver_pointer_device(const void *p, int *device, tx_call_error *e); /* of memory that the driver gave out */
@@ -91,14 +114,15 @@ bool tx_driver_pointer_device(const void *p, int *device, tx_call_error *e); /* 
 typedef struct tx_nvrtc_result {
     void *cubin, *ptx; /* heap; ptx on demand */
     size_t cubin_nbytes, ptx_nbytes;
-    char *log;         /* heap or NULL */
+    char *log; /* heap or NULL */
 } tx_nvrtc_result;
 bool tx_nvrtc_available(char *why, size_t n);
 /* Extra places to look for libnvrtc, as found by Python (tirx/toolchain.py); tried before the system's. Copied. */
 void tx_nvrtc_set_path(const char *path);
 bool tx_nvrtc_version(int *major, int *minor, tx_call_error *e);
 /* options: NULL-terminated. want_ptx compiles to PTX text instead of a cubin. Frees nothing on failure but the log stays. */
-bool tx_nvrtc_compile(const char *source, const char *const *options, bool want_ptx, tx_nvrtc_result *out, tx_call_error *e);
+bool
+tx_nvrtc_compile(const char *source, const char *const *options, bool want_ptx, tx_nvrtc_result *out, tx_call_error *e);
 void tx_nvrtc_free(tx_nvrtc_result *r);
 /* Options for the text of a module (lowering.md 5.9), without include paths; at[] points into the list or at constants. */
 enum { TX_NVRTC_MAX_OPTIONS = 12 };
@@ -119,7 +143,8 @@ void tx_cumodule_free(tx_cumodule *m);
 /* arg_types: dtype of each visible argument (a handle for a pointer); floats of 32 bits and less are converted here. */
 bool tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, tx_call_error *e);
 /* The same launch n times, once the launch is set up: what the driver alone costs, as the measure of a call. */
-bool tx_cumodule_repeat(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, uint32_t n, tx_call_error *e);
+bool tx_cumodule_repeat(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, uint32_t n,
+                        tx_call_error *e);
 
 /* Device memory for tirx.runtime.tensor on a GPU. */
 bool tx_cumem_alloc(int device, size_t nbytes, void **out, tx_call_error *e);

@@ -32,7 +32,10 @@ def run(kernel, *args, **options):
 
 def refused(text, *words, error=tirx.DiagnosticError, **names):
     """The lines are the body of a kernel over A, F, H and B, each of 32; the error must stand at the marked line."""
-    lines = ["@T.prim_func", 'def k(A: T.Buffer((32,), "int32"), F: T.Buffer((32,), "float32"), B: T.Buffer((32,), "int32")):']
+    lines = [
+        "@T.prim_func",
+        'def k(A: T.Buffer((32,), "int32"), F: T.Buffer((32,), "float32"), B: T.Buffer((32,), "int32")):',
+    ]
     lines += ["    T.device_entry()", "    bx = T.cta_id([1])", "    tx = T.thread_id([32])"]
     body = text.splitlines()
     at = next(i for i, line in enumerate(body) if "# <--" in line)
@@ -64,7 +67,9 @@ def test_int_wraps():
 
 
 def test_literal_range():
-    refused("B[tx] = T.Cast('int32', T.uint8(300))  # <--", "Literal value 300 exceeds maximum of uint8", error=ValueError)
+    refused(
+        "B[tx] = T.Cast('int32', T.uint8(300))  # <--", "Literal value 300 exceeds maximum of uint8", error=ValueError
+    )
 
     @T.prim_func
     def k(B: T.Buffer((32,), "int8")):
@@ -122,7 +127,10 @@ def test_bool_plus_bool():
 
 
 def test_true_division():
-    refused("B[tx] = A[tx] / 2  # <--", "integer '/' is ambiguous: use // (floor), T.truncdiv or T.ceildiv, or cast to float")
+    refused(
+        "B[tx] = A[tx] / 2  # <--",
+        "integer '/' is ambiguous: use // (floor), T.truncdiv or T.ceildiv, or cast to float",
+    )
 
     @T.prim_func
     def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32, 2), "int32")):
@@ -469,7 +477,10 @@ def test_thread_return():
 def test_positional_signature():
     for signature in ("A: T.Buffer((32,), 'int32'), *rest", "A: T.Buffer((32,), 'int32'), s: T.int32 = 3", "**kw"):
         with pytest.raises(tirx.DiagnosticError):
-            tirx.from_source(f"@T.prim_func\ndef k({signature}):\n    T.device_entry()\n    bx = T.cta_id([1])\n    tx = T.thread_id([32])\n")
+            tirx.from_source(
+                f"@T.prim_func\ndef k({signature}):\n    T.device_entry()\n    bx = T.cta_id([1])\n"
+                "    tx = T.thread_id([32])\n"
+            )
 
 
 @T.jit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every row of the PTX table, each choice of each slot, is assembled by NVRTC at the architecture that the row claims."""
+"""NVRTC assembles each choice of each slot of every row of the PTX table at the architecture that the row claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ OLDEST = "75"  # that NVRTC 13 knows
 BATCH = 40  # variants a kernel
 
 # Assemblers before 13.5 refuse these: the ISA has them, ptxas 13.0 has not.
-NEEDS_NEWER = ("s2f6x2", "ld.volatile.local", "st.volatile.local", "cvt.rn.bf16x2.e", "cvt.rn.relu.bf16x2.e", "cvt.rn.satfinite.bf16x2.e")
+NEEDS_NEWER = (
+    "s2f6x2",
+    "ld.volatile.local",
+    "st.volatile.local",
+    "cvt.rn.bf16x2.e",
+    "cvt.rn.relu.bf16x2.e",
+    "cvt.rn.satfinite.bf16x2.e",
+)
 
 
 def by_arch():

@@ -116,7 +116,9 @@ class Chain:
         return emit(made)
 
     def __dir__(self) -> list[str]:
-        return sorted({choice.replace("::", "__").replace(":", "__colon__") for _, choice in _core.ptx_open(self.tokens)})
+        return sorted(
+            {choice.replace("::", "__").replace(":", "__colon__") for _, choice in _core.ptx_open(self.tokens)}
+        )
 
     def __repr__(self) -> str:
         return f'T.ptx["{".".join(self.tokens)}"]'
