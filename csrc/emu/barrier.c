@@ -11,6 +11,27 @@ at(const tx_vm *vm, const tx_frag *f)
     return &vm->p->code[f->pc];
 }
 
+static unsigned
+kind_of(const tx_insn *in)
+{
+    return in->aux & TX_BAR_KIND;
+}
+
+static bool
+has_result(const tx_insn *in)
+{
+    return kind_of(in) & TX_BAR_RESULT;
+}
+
+/* Threads that the barrier waits for; 0: all of the CTA. */
+static uint32_t
+count_of(const tx_frag *f, const tx_insn *in)
+{
+    if (kind_of(in) == TX_BAR_GROUP)
+        return 4 * TX_LANES;
+    return in->aux & TX_BAR_COUNTED ? tx_reg(f, in->c)->u32 >> 8 : 0;
+}
+
 static void
 barrier_name(tx_emu_report *r, uint32_t id)
 {
@@ -43,7 +64,7 @@ warn_exited(tx_vm *vm, tx_cta *cta, uint32_t id, uint32_t site)
 static void
 let_go(tx_vm *vm, tx_cta *cta, uint32_t id, const tx_barrier *b)
 {
-    uint32_t warps = 0;
+    uint32_t warps = b ? b->arrived_warps : 0;
     for (uint32_t i = 0; i < cta->nwarps; i++) {
         tx_warp *w = &cta->warps[i];
         const tx_insn *in = NULL;
@@ -52,8 +73,10 @@ let_go(tx_vm *vm, tx_cta *cta, uint32_t id, const tx_barrier *b)
             if (f->state != TX_WAIT_BAR || !f->arrived || f->wait_mask != id)
                 continue;
             in = at(vm, f);
-            if (b && (in->aux == TX_BAR_AND || in->aux == TX_BAR_OR))
-                tx_reg(f, in->d)->i32 = in->aux == TX_BAR_AND ? b->acc_and != 0 : b->acc_or != 0;
+            if (b && has_result(in))
+                tx_reg(f, in->d)->u32 = kind_of(in) == TX_BAR_AND  ? b->acc_and != 0
+                                        : kind_of(in) == TX_BAR_OR ? b->acc_or != 0
+                                                                   : b->acc_popc;
             f->state = TX_READY;
             f->arrived = false;
             f->pc++;
@@ -106,12 +129,26 @@ report_counts(tx_vm *vm, tx_frag *f, uint32_t id, uint32_t count)
     return tx_report_end(vm, r);
 }
 
+/* Those that arrive without waiting. */
+static void
+go_on(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id, tx_barrier *b)
+{
+    for (uint32_t k = 0; k < w->nfrags; k++) {
+        tx_frag *f = w->frag[k];
+        if (f->state == TX_WAIT_BAR && f->arrived && f->wait_mask == id && kind_of(at(vm, f)) == TX_BAR_ARRIVE)
+            f->state = TX_READY, f->arrived = false, f->pc++;
+    }
+    b->arrived_warps |= 1u << w->index;
+    if (w->nfrags > 1)
+        tx_frag_merge(vm, w, &vm->p->live[in->imm]);
+}
+
 /* The warp stands at the barrier as a whole; its parts are marked. */
 static int
 arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
 {
     tx_cta *cta = w->cta;
-    uint32_t lanes = 0, all = 1, any = 0;
+    uint32_t lanes = 0, all = 1, any = 0, popc = 0;
     tx_frag *first = NULL;
 
     for (uint32_t k = 0; k < w->nfrags; k++) {
@@ -121,8 +158,9 @@ arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
         f->arrived = true;
         first = f;
         lanes |= f->m;
-        if (in->aux == TX_BAR_AND || in->aux == TX_BAR_OR) {
+        if (has_result(in)) {
             uint32_t pred = tx_reg(f, at(vm, f)->a)->u32;
+            popc += (uint32_t)__builtin_popcount(f->m & pred);
             all = all && !(f->m & ~pred);
             any = any || (f->m & pred);
         }
@@ -134,8 +172,9 @@ arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
         cta->meet_arrived[id - TX_MEET_CLUSTER] += (uint32_t)__builtin_popcount(lanes);
         return TX_RUN_ON;
     }
-    bool counted = in->aux == TX_BAR_GROUP;
-    uint32_t expected = counted ? 4 * TX_LANES : cta->nthreads;
+    uint32_t count = count_of(first, in);
+    bool counted = count != 0;
+    uint32_t expected = counted ? count : cta->nthreads;
     tx_barrier *b = &cta->barrier[id];
     if (!b->arrived) {
         memset(b, 0, sizeof *b);
@@ -146,9 +185,12 @@ arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
             return r;
     }
     cta->open |= 1u << id;
-    b->arrived += counted ? TX_LANES : (uint32_t)__builtin_popcount(lanes);
+    b->arrived += counted && !(in->aux & TX_BAR_LOOSE) ? TX_LANES : (uint32_t)__builtin_popcount(lanes);
+    b->acc_popc += popc;
     b->acc_and = b->acc_and && all;
     b->acc_or = b->acc_or || any;
+    if (kind_of(in) == TX_BAR_ARRIVE)
+        go_on(vm, w, in, id, b);
     return try_release(vm, cta, id);
 }
 
@@ -216,8 +258,8 @@ tx_vm_barrier(tx_vm *vm, tx_frag *f, const tx_insn *in)
     tx_warp *w = f->warp;
     int r;
 
-    if (in->aux == TX_BAR_GROUP) {
-        int32_t n = tx_reg(f, in->a)->i32;
+    if (kind_of(in) == TX_BAR_GROUP || in->aux & TX_BAR_NUMBERED) {
+        int32_t n = in->aux & TX_BAR_NUMBERED ? tx_reg(f, in->c)->i32 & 0xff : tx_reg(f, in->a)->i32;
         if (n < 0 || n >= TX_NBARRIERS) {
             tx_emu_report *rep = tx_report_begin(vm, "barrier", in->site);
             snprintf(rep->buffer, sizeof rep->buffer, "barrier %d", n);
@@ -227,17 +269,24 @@ tx_vm_barrier(tx_vm *vm, tx_frag *f, const tx_insn *in)
             return r;
         }
         id = (uint32_t)n;
-    } else if (in->aux == TX_BAR_CLUSTER)
+    } else if (kind_of(in) == TX_BAR_CLUSTER)
         id = TX_MEET_CLUSTER;
-    else if (in->aux == TX_BAR_GRID)
+    else if (kind_of(in) == TX_BAR_GRID)
         id = TX_MEET_GRID;
+    if (in->aux & TX_BAR_COUNTED && (count_of(f, in) == 0 || count_of(f, in) % TX_LANES)) {
+        tx_emu_report *rep = tx_report_begin(vm, "barrier", in->site);
+        barrier_name(rep, id);
+        tx_report_agent(vm, rep, f, tx_first_lane(f->m), in->site, "arrives at");
+        tx_report_text(rep, "%s: a thread count is a multiple of 32, not %u", rep->buffer, count_of(f, in));
+        return tx_report_end(vm, rep);
+    }
     tx_frag_split(vm, f);
     if (vm->stop)
         return TX_RUN_STOP;
     f->state = TX_WAIT_BAR;
     f->arrived = false;
     f->wait_mask = id;
-    if (f->m == w->live && w->nfrags == 1)
+    if ((f->m == w->live && w->nfrags == 1) || in->aux & TX_BAR_LOOSE)
         r = arrive(vm, w, in, id);
     else
         r = converge(vm, w, in, id);

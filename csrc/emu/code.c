@@ -1,6 +1,7 @@
 /* From a lowered kernel to a program for the VM: registers, constants, names, places, and the layout of the frame.
  * What is generated for expressions, memory and statements stands in code_*.c. SPDX-License-Identifier: Apache-2.0 */
 #include "emu/code.h"
+#include "emu/ptx.h"
 
 tx_vt
 tx_vt_of(tx_dtype t)
@@ -341,11 +342,31 @@ bind_params(tx_code *g)
 
 /* ---- what must be known before the first generation --------------------------------------------------------------- */
 
+static void note_addressed(tx_code *g, const tx_node *n, int depth);
+
+/* A register that an instruction writes is an element, not an address. */
+static void
+note_ptx(tx_code *g, const tx_node *n, int depth)
+{
+    for (uint32_t i = 0; i < n->nargs; i++) {
+        bool written = i < n->u.ptx->nargs && tx_ptx_mode(n->u.ptx, i) != 'r' && !tx_ptx_is_sunk(n->u.ptx, i);
+        const tx_node *a = n->arg[i];
+        for (uint32_t k = 0; written && k < a->arg[0]->nargs; k++)
+            note_addressed(g, a->arg[0]->arg[k], depth + 1);
+        if (!written)
+            note_addressed(g, a, depth + 1);
+    }
+}
+
 static void
 note_addressed(tx_code *g, const tx_node *n, int depth)
 {
     if (!n || depth > TX_MAX_DEPTH)
         return;
+    if (n->op == TX_OP_PTX) {
+        note_ptx(g, n, depth);
+        return;
+    }
     if (n->op == TX_OP_ADDRESS_OF)
         tx_code_learn(g, n->arg[0]->u.buf->data, FACT_ADDRESSED);
     if (n->op == TX_OP_BUFFER_DATA)
@@ -373,6 +394,8 @@ note_shared(tx_code *g, const tx_node *n, int depth)
     }
     if ((n->op == TX_OP_LDG || n->op == TX_OP_CTA_REDUCE) && tx_dtype_bytes(tx_scalar_of(n->dtype)) < g->min_shared)
         g->min_shared = tx_dtype_bytes(tx_scalar_of(n->dtype));
+    if (n->op == TX_OP_PTX && tx_code_ptx_granule(n) < g->min_shared)
+        g->min_shared = tx_code_ptx_granule(n);
     for (uint32_t i = 0; i < n->nargs; i++)
         note_shared(g, n->arg[i], depth + 1);
 }
@@ -427,6 +450,13 @@ layout(tx_code *g)
     for (uint32_t i = 0; i < g->outside.n; i++)
         for (uint32_t d = 0; d < g->outside.at[i].nargs; d++)
             g->outside.at[i].args[d].reg = place(p, g->outside.at[i].args[d].reg);
+    for (uint32_t i = 0; i < g->ptx.n; i++) {
+        tx_ptx_op *k = g->ptx.at[i];
+        for (unsigned d = 0; d < k->nin; d++)
+            k->in[d].reg = place(p, k->in[d].reg);
+        for (unsigned d = 0; d < k->nout; d++)
+            k->out[d].reg = place(p, k->out[d].reg);
+    }
     for (uint32_t i = 0; i < g->lives.n; i++)
         for (uint32_t d = 0; d < g->lives.at[i].n; d++)
             g->lives.at[i].slot[d] = place(p, g->lives.at[i].slot[d]);
@@ -469,6 +499,7 @@ finish(tx_code *g)
     OWN(outside, outside);
     OWN(live, lives);
     OWN(texts, texts);
+    OWN(ptx, ptx);
     p->max_ctl = (uint32_t)g->max_ctl + 1;
     p->static_smem = g->smem;
     p->local_bytes = g->local_bytes;
@@ -482,7 +513,8 @@ static void
 reset(tx_code *g)
 {
     g->code.n = g->consts.n = g->live.n = g->binds.n = g->cached.n = g->loops.n = g->jumps.n = 0;
-    g->sites.n = g->dims.n = g->mems.n = g->coords.n = g->presets.n = g->outside.n = g->lives.n = g->texts.n = 0;
+    g->sites.n = g->dims.n = g->mems.n = g->coords.n = g->presets.n = g->outside.n = g->lives.n = g->texts.n =
+        g->ptx.n = 0;
     for (int i = 0; i < RC__COUNT; i++)
         g->nreg[i] = g->free[i].n = 0;
     tx_map_free(&g->names), tx_map_free(&g->cache), tx_map_free(&g->const_at);

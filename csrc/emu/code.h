@@ -118,6 +118,7 @@ typedef struct tx_code {
     TX_VEC(tx_outside) outside;
     TX_VEC(tx_live) lives;
     TX_VEC(tx_text) texts;
+    TX_VEC(struct tx_ptx_op *) ptx;
     struct tx_inlined *inlined; /* the called function being generated in place, or NULL */
     int div, ctl, max_ctl, depth;
     uint32_t label; /* no instruction before this one may be changed: something jumps here */
@@ -173,6 +174,7 @@ tx_val tx_code_not(tx_code *g, tx_val v);
 /* code_mem.c */
 tx_val tx_code_load(tx_code *g, const tx_node *n, unsigned lane);
 void tx_code_store(tx_code *g, const tx_node *n);
+void tx_code_store_to(tx_code *g, const tx_node *load, tx_val v); /* into the element that `load` reads */
 void tx_code_alloc(tx_code *g, const tx_node *n, const tx_node *const *rest, uint32_t nrest);
 void tx_code_decl(tx_code *g, const tx_node *n);
 void tx_code_move_to(tx_code *g, uint32_t reg, bool row, bool masked, tx_val v); /* v into a given register */
@@ -184,6 +186,9 @@ void tx_code_store_ptr(tx_code *g, tx_val ptr, tx_val v, uint32_t site);
 tx_val tx_code_ptr_add(tx_code *g, tx_val ptr, tx_val index, int64_t scale);
 /* code_call.c: what needs other threads or the outside */
 tx_val tx_code_call(tx_code *g, const tx_node *n, unsigned lane);
+/* code_ptx.c */
+void tx_code_ptx(tx_code *g, const tx_node *n);
+int64_t tx_code_ptx_granule(const tx_node *n); /* bytes of its smallest access to memory */
 /* code_stmt.c */
 void tx_code_inline(tx_code *g, const tx_func *f, tx_inlined *frame);
 void tx_code_enter(tx_code *g); /* one more level of the control stack, its lanes differ */

@@ -420,6 +420,17 @@ tx_code_store(tx_code *g, const tx_node *n)
             store_one(g, n, &st, idx[i], v[i], site[i]);
 }
 
+void
+tx_code_store_to(tx_code *g, const tx_node *load, tx_val v)
+{
+    tx_storage st = storage_of(g, load);
+    tx_val idx = flat_index(g, load->arg[0], 1, 0);
+    uint32_t site = check_dims(g, load, 1, 0, &st, "store");
+    v = tx_code_cast(g, tx_scalar_of(load->u.buf->dtype), v);
+    if (v.form != VF_NONE && idx.form != VF_NONE)
+        store_one(g, load, &st, idx, v, site);
+}
+
 /* ---- allocations ------------------------------------------------------------------------------------------------- */
 
 static bool

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "emu/vm.h"
+#include "emu/ptx.h"
 
 int64_t
 tx_vreg_int(const tx_frag *f, const tx_vreg *r, uint32_t lane)
@@ -234,6 +234,12 @@ tx_vm_chkb(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t dim, uint32_t bad)
 
 /* ---- loads and stores -------------------------------------------------------------------------------------------- */
 
+static uint32_t
+alignment(const tx_insn *in, unsigned size)
+{
+    return in->imm >> 16 ? (uint32_t)(in->imm >> 16) : size;
+}
+
 /* Every lane's place, checked; lanes that fail leave `ok`. */
 static int
 resolve(tx_vm *vm, tx_frag *f, const tx_insn *in, unsigned kind, bool store, place *p, uint32_t *ok)
@@ -248,7 +254,7 @@ resolve(tx_vm *vm, tx_frag *f, const tx_insn *in, unsigned kind, bool store, pla
             r = report_nowhere(vm, f, in, lane);
         else if (p[lane].off < 0 || p[lane].off > size_of_mem(vm, p[lane].mem) - (int64_t)size)
             r = report_outside(vm, f, in, lane, &p[lane], size);
-        else if (vm->check && through_pointer(in) && p[lane].off % size)
+        else if (vm->check && through_pointer(in) && p[lane].off % (int64_t)alignment(in, size))
             r = report_simple(vm, f, in, lane, &p[lane], "misaligned", ": the address is not a multiple of the size");
         else if (store && vm->p->mems[p[lane].mem].scope == TX_GLOBAL && vm->mem[p[lane].mem].readonly)
             r = report_simple(vm, f, in, lane, &p[lane], "out_of_bounds", ", which is read-only");
@@ -385,6 +391,50 @@ add_element(unsigned kind, uint64_t old, uint64_t v, bool global)
     }
 }
 
+/* min and max of floats lose a NaN; packed halves by their format. */
+static uint64_t
+combine_floats(unsigned op, unsigned fmt, unsigned size, uint64_t old, uint64_t v)
+{
+    uint64_t r = 0;
+    for (unsigned i = 0; i < size; i += 2) {
+        uint64_t a = old >> 8 * i & 0xffff, b = v >> 8 * i & 0xffff, c;
+        double x = tx_ptx_decode(fmt, a), y = tx_ptx_decode(fmt, b);
+        if (op == TX_ATOM_ADD) {
+            double s = x + y, t = s - x;
+            c = tx_ptx_round(fmt, (tx_ptx_num){s, (x - (s - t)) + (y - t), 0}, RND_RN, false, 0, 0);
+        } else if (x != x || y != y)
+            c = x != x && y != y ? tx_ptx_nan(fmt) : x != x ? b : a;
+        else
+            c = (x < y || (x == y && a >> 15)) == (op == TX_ATOM_MIN) ? a : b;
+        r |= c << 8 * i;
+    }
+    return r;
+}
+
+static uint64_t
+combine(const tx_insn *in, unsigned kind, uint64_t old, uint64_t v, bool global)
+{
+    unsigned op = in->imm & 0xff, fmt = in->imm >> 8 & 0xff, size = tx_kinds[kind].bytes;
+    bool less = old < v;
+    if (fmt)
+        return combine_floats(op, fmt, size, old, v);
+    if (kind == TX_KIND_I32)
+        less = (int32_t)old < (int32_t)v;
+    else if (kind == TX_KIND_I64)
+        less = (int64_t)old < (int64_t)v;
+    switch (op) {
+    case TX_ATOM_EXCH: return v;
+    case TX_ATOM_AND: return old & v;
+    case TX_ATOM_OR: return old | v;
+    case TX_ATOM_XOR: return old ^ v;
+    case TX_ATOM_INC: return old >= v ? 0 : old + 1;
+    case TX_ATOM_DEC: return old == 0 || old > v ? v : old - 1;
+    case TX_ATOM_MIN: return less ? old : v;
+    case TX_ATOM_MAX: return less ? v : old;
+    default: return add_element(kind, old, v, global);
+    }
+}
+
 /* Replaces an element if it still is `old`: other workers may touch global memory. */
 static bool
 replace(tx_vm *vm, uint8_t *p, unsigned size, uint64_t *old, uint64_t v)
@@ -441,7 +491,7 @@ tx_vm_atomic(tx_vm *vm, tx_frag *f, const tx_insn *in)
             if (in->aux & TX_ACC_CAS)
                 next = old == (get_lane(f, in->c, in->aux & TX_ACC_CMP_V, kind, lane) & mask) ? v : old;
             else
-                next = add_element(kind, old, v, global) & mask;
+                next = combine(in, kind, old, v, global) & mask;
         } while (!replace(vm, at, size, &old, next));
         vm->changes += next != old;
         if (kind == TX_KIND_I16)
@@ -556,14 +606,17 @@ tx_vm_arith(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad)
 int
 tx_vm_slow(tx_vm *vm, tx_frag *f, const tx_insn *in)
 {
-    /* CVTA: the address in the shared window, whose first 1024 bytes are the system's; the CTA's rank is in the top byte */
+    /* CVTA: the address in the shared window, the CTA's rank in its top byte; CVTP: back */
     for (uint32_t left = in->aux & 1 ? f->m : f->m & (0u - f->m); left; left &= left - 1) {
-        uint32_t lane = tx_first_lane(left), mem, at = 0;
+        uint32_t lane = tx_first_lane(left), at;
         uint64_t ptr;
-        int64_t off;
         memcpy(&ptr, f->R + in->a + (in->aux & 1 ? lane * 8 : 0), 8);
-        if (tx_ptr_split(ptr, vm->p->nmems, &mem, &off))
-            at = (uint32_t)(0x400 + vm->p->mems[mem].offset + off) | vm->cta->cluster_rank << 24;
+        if (in->op == V_CVTP) {
+            ptr = tx_ptx_pointer(vm, ptr);
+            memcpy(f->R + in->d + (in->aux & 1 ? lane * 8 : 0), &ptr, 8);
+            continue;
+        }
+        at = tx_ptx_window(vm, ptr);
         memcpy(f->R + in->d + (in->aux & 1 ? lane * 4 : 0), &at, 4);
     }
     return TX_RUN_ON;

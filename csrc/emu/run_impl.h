@@ -787,7 +787,9 @@ dispatch:
     NEXT;
     LABEL(CLOCK) : S(d)->u64 = vm->clock += 16;
     NEXT;
-    LABEL(CVTA) : OUT(tx_vm_slow(vm, f, in));
+    LABEL(PTX) : OUT(tx_vm_ptx(vm, f, in));
+    LABEL(PTXW) : OUT(tx_vm_warp_op(vm, f, in));
+    LABEL(CVTP) : LABEL(CVTA) : OUT(tx_vm_slow(vm, f, in));
     LABEL(ASSERT) : if (TX_LIKELY(!(m & ~S(a)->u32))) NEXT;
     OUT(tx_vm_outside(vm, f, in));
     LABEL(PRINTF) : LABEL(EXTERN) : LABEL(UNSUP) : OUT(tx_vm_outside(vm, f, in));

@@ -49,7 +49,34 @@ enum { TX_ACC_KIND = 0xff, TX_ACC_ADDR_V = 0x100, TX_ACC_VAL_V = 0x200, TX_ACC_C
 enum { TX_IDX_64 = 1, TX_VAL_V = 2 };
 /* aux of BAR */
 enum { TX_MEET_CLUSTER = TX_NBARRIERS, TX_MEET_GRID };
-enum { TX_BAR_CTA, TX_BAR_GROUP, TX_BAR_CLUSTER, TX_BAR_GRID, TX_BAR_AND, TX_BAR_OR };
+enum {
+    TX_BAR_CTA,
+    TX_BAR_GROUP,
+    TX_BAR_CLUSTER,
+    TX_BAR_GRID,
+    TX_BAR_AND = 4, /* the ones with a result */
+    TX_BAR_OR,
+    TX_BAR_POPC,
+    TX_BAR_SYNC = 8, /* this and the next: c holds number and thread count << 8 */
+    TX_BAR_ARRIVE,
+    TX_BAR_KIND = 15,
+    TX_BAR_RESULT = 4,
+    TX_BAR_COUNTED = 16, /* PTX, c holds a count */
+    TX_BAR_LOOSE = 32,   /* lanes of a warp arrive by themselves */
+    TX_BAR_NUMBERED = 64 /* PTX: c holds the number */
+};
+/* imm of ATOM: operation, float format of PTX << 8; bits 16 and up of an access through a pointer: its alignment */
+enum {
+    TX_ATOM_ADD,
+    TX_ATOM_EXCH,
+    TX_ATOM_AND,
+    TX_ATOM_OR,
+    TX_ATOM_XOR,
+    TX_ATOM_INC,
+    TX_ATOM_DEC,
+    TX_ATOM_MIN,
+    TX_ATOM_MAX
+};
 /* aux of VOTE */
 enum { TX_VOTE_BALLOT, TX_VOTE_ANY, TX_VOTE_ADD, TX_VOTE_MIN, TX_VOTE_ELECT };
 /* aux of SHFL: mode, and 16 for rows of 64 bits */
@@ -141,6 +168,8 @@ struct tx_emu_program {
     tx_outside *outside;
     tx_live *live;
     tx_text *texts;
+    struct tx_ptx_op **ptx;
+    uint32_t nptx;
     int64_t static_smem, local_bytes;  /* local: a thread's addressable arrays */
     uint8_t granule_shift;             /* log2 of the smallest shared access */
     bool partial_barriers, meets_ctas; /* named barriers; cluster or grid barriers */
@@ -184,7 +213,8 @@ typedef struct tx_barrier {
     uint32_t expected;            /* 0: nobody is there yet */
     uint32_t site;                /* of the first arrival */
     bool exited_counted, counted; /* a count was given */
-    uint32_t acc_and, acc_or;
+    uint32_t acc_and, acc_or, acc_popc;
+    uint32_t arrived_warps; /* that did not wait */
 } tx_barrier;
 
 /* What run_impl.h needs to touch memory: resolved for the CTA at hand. */
@@ -348,6 +378,13 @@ int tx_vm_local(tx_vm *vm, tx_frag *f, const tx_insn *in); /* per-lane index int
 int tx_vm_chki(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
 int tx_vm_slow(tx_vm *vm, tx_frag *f, const tx_insn *in); /* every other rare instruction */
 int tx_vm_arith(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
+
+/* ptx_run.c */
+int tx_vm_ptx(tx_vm *vm, tx_frag *f, const tx_insn *in);
+/* -1, or lane << 8 | the absent lane that it wants to read */
+int tx_ptx_exchange(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there);
+uint64_t tx_ptx_pointer(const tx_vm *vm, uint64_t address); /* an address in the shared window to a pointer */
+uint32_t tx_ptx_window(const tx_vm *vm, uint64_t pointer);  /* and back; 0: not a pointer to shared memory */
 
 /* warp.c */
 int tx_vm_warp_op(tx_vm *vm, tx_frag *f, const tx_insn *in); /* WSYNC SHFL VOTE WREDUCE */

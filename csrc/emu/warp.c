@@ -131,12 +131,27 @@ vote(tx_vm *vm, tx_frag **fs, uint32_t n)
     }
 }
 
+static tx_frag *
+holder(tx_frag **fs, uint32_t n, uint32_t lane)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (fs[i]->m >> lane & 1)
+            return fs[i];
+    return fs[0];
+}
+
 static int
 perform(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
 {
     const tx_insn *in = &vm->p->code[fs[0]->pc];
     if (in->op == V_SHFL)
         return shuffle(vm, fs, n, there);
+    if (in->op == V_PTXW) {
+        int bad = tx_ptx_exchange(vm, fs, n, there);
+        return bad < 0 ? TX_RUN_ON
+                       : report_members(vm, holder(fs, n, (uint32_t)bad >> 8), in, (uint32_t)bad >> 8, "warp",
+                                        "shuffle: lane %u reads lane %u, which does not take part", (uint32_t)bad & 31);
+    }
     if (in->op == V_VOTE)
         vote(vm, fs, n);
     else if (vm->hooks && vm->hooks->warp_sync)

@@ -1,0 +1,463 @@
+/* VM code for PTX instructions: operands to registers, memory rows to the VM's own accesses, results to the elements that
+ * are written. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "emu/code.h"
+#include "emu/ptx.h"
+
+typedef struct parts { /* of one instruction */
+    tx_code *g;
+    const tx_node *n;
+    const tx_ptx_call *call;
+    const tx_ptx_row *row;
+    tx_ptx_op op;
+} parts;
+
+static const char *const token_text[] = {
+#define X(n) #n,
+    TX_PTX_TOKENS(X)
+#undef X
+};
+
+static bool
+is_token(const char *spelled, const char *token)
+{
+    size_t n = strlen(token);
+    return strcmp(spelled, token) == 0 || (strncmp(spelled, token, n) == 0 && strncmp(spelled + n, "::cta", 5) == 0) ||
+           (strcmp(token, "shared") == 0 && strcmp(spelled, "shared::cluster") == 0);
+}
+
+static void
+read_tokens(parts *p)
+{
+    for (int i = 0; i < p->row->nparts; i++)
+        for (unsigned t = 0; p->call->choice[i] >= 0 && t < TK__COUNT; t++)
+            if (is_token(p->row->part[i].choice[p->call->choice[i]], token_text[t]))
+                p->op.tok[t / 64] |= 1ull << t % 64;
+}
+
+static tx_ptx_ty
+type_of(const char *s)
+{
+    static const struct {
+        const char *name;
+        uint8_t fmt, bits;
+    } floats[] = {{"f64", FM_F64, 64},   {"f32", FM_F32, 32},  {"tf32", FM_TF32, 32},  {"f16", FM_F16, 16},
+                  {"bf16", FM_BF16, 16}, {"e4m3", FM_E4M3, 8}, {"e5m2", FM_E5M2, 8},   {"e2m3", FM_E2M3, 8},
+                  {"e3m2", FM_E3M2, 8},  {"e2m1", FM_E2M1, 4}, {"ue8m0", FM_UE8M0, 8}, {"s2f6", FM_S2F6, 8}};
+    tx_ptx_ty t = {0, 64, 1, 0};
+    if (!s)
+        return t;
+    if (strcmp(s, "pred") == 0)
+        return t.cls = 'p', t.bits = 1, t;
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
+        size_t n = strlen(floats[i].name);
+        if (strncmp(s, floats[i].name, n) == 0 && (s[n] == 0 || s[n] == 'x')) {
+            t.cls = 'f', t.fmt = floats[i].fmt, t.bits = floats[i].bits;
+            t.lanes = s[n] ? (uint8_t)(s[n + 1] - '0') : 1;
+            return t;
+        }
+    }
+    if (strchr("usbi", *s) && s[1] >= '0' && s[1] <= '9') {
+        t.cls = *s == 'i' ? 'b' : *s;
+        t.bits = (uint8_t)atoi(s + 1);
+    }
+    return t;
+}
+
+static const tx_ptx_operand *
+operand_of(const parts *p, uint32_t arg)
+{
+    return &p->row->op[p->call->op_of[arg]];
+}
+
+static tx_ptx_ty
+arg_type(const parts *p, uint32_t arg)
+{
+    const tx_ptx_operand *o = operand_of(p, arg);
+    return type_of(o->kind == TX_PTX_REG ? tx_ptx_type(p->row, p->call->choice, o) : NULL);
+}
+
+static bool
+is_written(const parts *p, uint32_t arg)
+{
+    return tx_ptx_mode(p->call, arg) != 'r';
+}
+
+static tx_dtype
+element_dtype(const tx_node *arg) /* ADDRESS_OF(LOAD) */
+{
+    return tx_scalar_of(arg->arg[0]->u.buf->dtype);
+}
+
+static uint32_t
+site(const parts *p, const char *role)
+{
+    return tx_code_site(p->g, p->n->span, "", role, 0, 0);
+}
+
+static void
+unsupported(parts *p)
+{
+    tx_sb name = {0};
+    tx_ptx_opcode(p->row, p->call->choice, &name);
+    uint32_t at = p->g->code.n;
+    tx_code_unsupported(p->g, name.text ? name.text : "this instruction", TX_I32);
+    p->g->code.at[at].site = site(p, "executed");
+    tx_sb_free(&name);
+}
+
+/* ---- registers --------------------------------------------------------------------------------------------------- */
+
+static tx_val
+read_arg(parts *p, uint32_t i)
+{
+    const tx_node *a = p->n->arg[i];
+    if (tx_ptx_mode(p->call, i) == '+')
+        a = a->arg[0];
+    tx_val v = tx_code_expr(p->g, a, 0);
+    if (i < p->call->nargs && arg_type(p, i).cls == 'p')
+        v = tx_code_cast(p->g, TX_BOOL, v);
+    return v;
+}
+
+/* Fills op.in and op.out; gives false when the instruction is not for a function. */
+static bool
+gather(parts *p, tx_val *result)
+{
+    tx_ptx_op *k = &p->op;
+    for (uint32_t i = 0; i < p->call->nargs; i++) {
+        tx_ptx_ty t = arg_type(p, i);
+        bool sunk = tx_ptx_is_sunk(p->call, i), write = is_written(p, i);
+        if (t.bits * t.lanes > 64 || k->nin >= TX_PTX_IN || k->nout >= TX_PTX_OUT)
+            return unsupported(p), false;
+        if (tx_ptx_mode(p->call, i) != 'w') {
+            tx_val v = read_arg(p, i);
+            if (v.form == VF_NONE || v.vt == VT_NONE)
+                return false;
+            k->in_t[k->nin] = t;
+            k->in[k->nin++] = tx_code_vreg(p->g, v);
+        }
+        if (write) {
+            tx_val v = tx_val_new(p->g, sunk ? t.bits > 32 ? TX_U64 : TX_U32 : element_dtype(p->n->arg[i]), true);
+            result[k->nout] = v;
+            k->out_t[k->nout] = t;
+            k->out[k->nout++] = tx_code_vreg(p->g, v);
+        }
+    }
+    return true;
+}
+
+static void
+store_results(parts *p, const tx_val *result)
+{
+    uint32_t r = 0;
+    for (uint32_t i = 0; i < p->call->nargs; i++)
+        if (is_written(p, i)) {
+            if (!tx_ptx_is_sunk(p->call, i))
+                tx_code_store_to(p->g, p->n->arg[i]->arg[0], result[r]);
+            r++;
+        }
+}
+
+static uint32_t
+keep_op(parts *p)
+{
+    tx_ptx_op *k = tx_arena_alloc(&p->g->p->arena, sizeof *k, _Alignof(tx_ptx_op));
+    if (!k || !tx_push(p->g->c, &p->g->ptx, k)) {
+        p->g->failed = true;
+        return 0;
+    }
+    *k = p->op;
+    return p->g->ptx.n - 1;
+}
+
+static void
+by_function(parts *p)
+{
+    tx_val result[TX_PTX_OUT];
+    bool warp = p->op.emu->how == PH_WARP;
+    uint32_t mask = 0, at;
+    if (!gather(p, result))
+        return;
+    if (warp) {
+        tx_val m = tx_code_uniform(p->g, tx_code_cast(p->g, TX_U32, read_arg(p, p->call->nargs - 1u)));
+        mask = tx_code_operand(p->g, &m);
+    }
+    at = tx_code_emit(p->g, warp ? V_PTXW : V_PTX, warp ? p->call->row : 0, 0, 0, mask, 0, keep_op(p));
+    p->g->code.at[at].site = site(p, warp ? p->op.emu->name : "executed");
+    store_results(p, result);
+}
+
+int64_t
+tx_code_ptx_granule(const tx_node *n)
+{
+    uint32_t nrows;
+    parts p = {.n = n, .call = n->u.ptx};
+    int64_t least = 16;
+    p.row = &tx_ptx_rows(&nrows)[p.call->row];
+    p.op.emu = tx_ptx_emu_of(p.call->row);
+    if (p.op.emu->how != PH_LD && p.op.emu->how != PH_ST && p.op.emu->how != PH_ATOM)
+        return least;
+    for (uint32_t i = 0; i < p.call->nargs; i++) {
+        tx_ptx_ty t = arg_type(&p, i);
+        if (t.cls && t.bits * t.lanes / 8 < least)
+            least = t.bits * t.lanes / 8;
+    }
+    return least;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t
+address_arg(const parts *p)
+{
+    for (uint32_t i = 0; i < p->call->nargs; i++)
+        if (operand_of(p, i)->kind == TX_PTX_ADDR)
+            return i;
+    return 0;
+}
+
+static tx_val
+pointer(parts *p, uint32_t arg)
+{
+    tx_val v = tx_code_expr(p->g, p->n->arg[arg], 0);
+    if (v.form == VF_NONE || tx_is_handle(v.t))
+        return p->n->arg[arg]->scope == TX_LOCAL && v.form != VF_NONE ? tx_code_to_row(p->g, v) : v;
+    v = tx_code_cast(p->g, TX_U64, tx_code_cast(p->g, tx_bits(v.t) == 32 ? TX_U32 : TX_U64, v));
+    tx_val r = tx_val_new(p->g, TX_HANDLE, v.form == VF_ROW);
+    tx_code_emit(p->g, V_CVTP, v.form == VF_ROW, r.reg, tx_code_operand(p->g, &v), 0, 0, 0);
+    return r;
+}
+
+static uint32_t
+count_data(const parts *p, char kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->call->nargs; i++)
+        n += operand_of(p, i)->kind == TX_PTX_REG && (kind == 'w') == is_written(p, i) &&
+             strcmp(operand_of(p, i)->name, "pol") != 0;
+    return n;
+}
+
+/* The access is a multiple of its whole size. */
+static void
+aligned(parts *p, uint32_t size)
+{
+    p->g->code.at[p->g->code.n - 1].imm |= (int64_t)size << 16;
+}
+
+static void
+load(parts *p)
+{
+    tx_val ptr = pointer(p, address_arg(p)), v[TX_PTX_OUT];
+    uint32_t where = site(p, "load"), n = count_data(p, 'w'), r = 0;
+    if (ptr.form == VF_NONE)
+        return;
+    if (n > TX_PTX_OUT || arg_type(p, 0).bits > 64) {
+        unsupported(p);
+        return;
+    }
+    for (uint32_t i = 0; i < p->call->nargs; i++) {
+        if (!is_written(p, i))
+            continue;
+        unsigned size = arg_type(p, i).bits / 8u;
+        if (!tx_ptx_is_sunk(p->call, i)) {
+            v[r] = tx_code_deref(p->g, tx_code_ptr_add(p->g, ptr, tx_val_int(TX_I64, r), size),
+                                 element_dtype(p->n->arg[i]), TX_GLOBAL, where);
+            if (r == 0)
+                aligned(p, size * n);
+        }
+        r++;
+    }
+    store_results(p, v);
+}
+
+static void
+store(parts *p)
+{
+    tx_val ptr = pointer(p, address_arg(p)), v[TX_PTX_OUT];
+    uint32_t where = site(p, "store"), n = count_data(p, 'r'), r = 0;
+    unsigned size = 0;
+    bool sunk[TX_PTX_OUT] = {false};
+    if (ptr.form == VF_NONE)
+        return;
+    for (uint32_t i = 0; i < p->call->nargs; i++) {
+        if (operand_of(p, i)->kind != TX_PTX_REG || strcmp(operand_of(p, i)->name, "pol") == 0)
+            continue;
+        size = arg_type(p, i).bits / 8u;
+        if (n > TX_PTX_OUT || size > 8) {
+            unsupported(p);
+            return;
+        }
+        sunk[r] = tx_ptx_is_sunk(p->call, i);
+        v[r++] = tx_code_expr(p->g, p->n->arg[i], 0);
+    }
+    for (uint32_t i = 0; i < r; i++)
+        if (!sunk[i] && v[i].form != VF_NONE) {
+            tx_code_store_ptr(p->g, tx_code_ptr_add(p->g, ptr, tx_val_int(TX_I64, i), size), v[i], where);
+            if (i == 0)
+                aligned(p, size * n);
+        }
+}
+
+static unsigned
+atomic_op(const tx_ptx_op *k)
+{
+    static const struct {
+        uint8_t tok, op;
+    } ops[] = {{TK_exch, TX_ATOM_EXCH}, {TK_and, TX_ATOM_AND}, {TK_or, TX_ATOM_OR},   {TK_xor, TX_ATOM_XOR},
+               {TK_inc, TX_ATOM_INC},   {TK_dec, TX_ATOM_DEC}, {TK_min, TX_ATOM_MIN}, {TK_max, TX_ATOM_MAX}};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (tx_has_tok(k, ops[i].tok))
+            return ops[i].op;
+    return TX_ATOM_ADD;
+}
+
+/* atom and red; vectors element by element. */
+static void
+atomic(parts *p)
+{
+    tx_val ptr = pointer(p, address_arg(p)), out[TX_PTX_OUT], v[TX_PTX_OUT], none = {.form = VF_NONE};
+    uint32_t n = 0, where = site(p, "atomic"), nout = count_data(p, 'w');
+    bool cas = tx_has_tok(&p->op, TK_cas);
+    tx_ptx_ty t = {0, 0, 0, 0};
+    if (ptr.form == VF_NONE)
+        return;
+    for (uint32_t i = 0; i < p->call->nargs; i++)
+        if (operand_of(p, i)->kind == TX_PTX_REG && !is_written(p, i) && strcmp(operand_of(p, i)->name, "pol") != 0) {
+            t = arg_type(p, i);
+            if (n >= TX_PTX_OUT || t.bits > 64 || t.bits < 16) {
+                unsupported(p);
+                return;
+            }
+            v[n++] = tx_code_expr(p->g, p->n->arg[i], 0);
+        }
+    unsigned op = atomic_op(&p->op), size = t.bits * t.lanes / 8u;
+    bool floats = t.fmt == FM_F16 || t.fmt == FM_BF16;
+    for (uint32_t i = 0; i < (cas ? 1 : n); i++) {
+        tx_val a = tx_code_ptr_add(p->g, ptr, tx_val_int(TX_I64, i), size), x = v[cas ? 1 : i],
+               expect = cas ? v[0] : none;
+        if (x.form == VF_NONE || (cas && expect.form == VF_NONE))
+            return;
+        out[i] = tx_val_new(p->g, nout ? element_dtype(p->n->arg[i]) : x.t, true);
+        unsigned aux = tx_kind(x.t) | (a.form == VF_ROW ? TX_ACC_ADDR_V : 0) | (x.form == VF_ROW ? TX_ACC_VAL_V : 0) |
+                       (cas ? TX_ACC_CAS : 0) | (expect.form == VF_ROW ? TX_ACC_CMP_V : 0);
+        uint32_t at = tx_code_emit(p->g, V_ATOM, aux, out[i].reg, tx_code_operand(p->g, &a), tx_code_operand(p->g, &x),
+                                   tx_code_operand(p->g, &expect), op | (floats ? (unsigned)t.fmt << 8 : 0));
+        p->g->code.at[at].site = where;
+        if (i == 0)
+            aligned(p, size * (cas ? 1 : n));
+    }
+    if (nout)
+        store_results(p, out);
+}
+
+/* ---- barriers ---------------------------------------------------------------------------------------------------- */
+
+static void
+barrier(parts *p)
+{
+    const tx_ptx_op *k = &p->op;
+    tx_val r = {.form = VF_NONE}, id = r, count = r, pred = r;
+    unsigned aux = tx_has_tok(k, TK_arrive) ? TX_BAR_ARRIVE
+                   : !tx_has_tok(k, TK_red) ? TX_BAR_SYNC
+                   : tx_has_tok(k, TK_popc) ? TX_BAR_POPC
+                   : tx_has_tok(k, TK_and)  ? TX_BAR_AND
+                                            : TX_BAR_OR;
+    aux |= TX_BAR_NUMBERED;
+    bool barrier_family = strcmp(p->row->part[0].choice[0], "barrier") == 0;
+    for (uint32_t i = 0; i < p->call->nargs; i++) {
+        const char *name = operand_of(p, i)->name;
+        if (is_written(p, i))
+            continue;
+        tx_val v = read_arg(p, i);
+        if (v.form == VF_NONE)
+            return;
+        if (strcmp(name, "c") == 0)
+            pred = v;
+        else {
+            v = tx_code_uniform(p->g, tx_code_cast(p->g, TX_I32, v));
+            *(strcmp(name, "a") == 0 ? &id : &count) = v;
+        }
+    }
+    if (count.form != VF_NONE)
+        p->g->partial_barriers = true, aux |= TX_BAR_COUNTED;
+    if (barrier_family && !tx_has_tok(k, TK_aligned))
+        aux |= TX_BAR_LOOSE;
+    tx_val bit = tx_code_bin(p->g, TX_OP_BOR, TX_I32, id,
+                             tx_code_bin(p->g, TX_OP_SHL, TX_I32, count.form == VF_NONE ? tx_val_int(TX_I32, 0) : count,
+                                         tx_val_int(TX_I32, 8)));
+    if (aux & TX_BAR_RESULT)
+        r = tx_val_new(p->g, TX_I32, false);
+    uint32_t live = tx_code_live(p->g);
+    uint32_t at = tx_code_emit(p->g, V_BAR, aux, r.form == VF_NONE ? 0 : r.reg, tx_code_operand(p->g, &pred), 0,
+                               tx_code_operand(p->g, &bit), live);
+    p->g->code.at[at].site = site(p, (aux & TX_BAR_KIND) == TX_BAR_ARRIVE ? "arrives at" : "waits at");
+    if (r.form != VF_NONE) {
+        tx_val cast = tx_code_cast(p->g, element_dtype(p->n->arg[0]), r);
+        store_results(p, &cast);
+    }
+}
+
+/* ---- dispatch ---------------------------------------------------------------------------------------------------- */
+
+static void
+instruction(parts *p)
+{
+    tx_val v;
+    uint32_t at;
+    switch (p->op.emu->how) {
+    case PH_LANE:
+    case PH_WARP: by_function(p); return;
+    case PH_LD: load(p); return;
+    case PH_ST: store(p); return;
+    case PH_ATOM: atomic(p); return;
+    case PH_BAR: barrier(p); return;
+    case PH_WSYNC:
+        v = tx_code_uniform(p->g, tx_code_cast(p->g, TX_U32, read_arg(p, 0)));
+        at = tx_code_emit(p->g, V_WSYNC, 0, 0, 0, tx_code_operand(p->g, &v), 0, 0);
+        p->g->code.at[at].imm = tx_code_live(p->g);
+        p->g->code.at[at].site = site(p, "waits at");
+        return;
+    case PH_ACTIVE:
+        v = tx_val_new(p->g, TX_U32, false);
+        tx_code_emit(p->g, V_ACTIVE, 0, v.reg, 0, 0, 0, 0);
+        v = tx_code_cast(p->g, element_dtype(p->n->arg[0]), v);
+        store_results(p, &v);
+        return;
+    case PH_NOTHING: tx_code_emit(p->g, V_FENCE, 0, 0, 0, 0, 0, 0); return;
+    default: unsupported(p); return;
+    }
+}
+
+void
+tx_code_ptx(tx_code *g, const tx_node *n)
+{
+    uint32_t nrows, at = 0;
+    parts p = {.g = g, .n = n, .call = n->u.ptx};
+    tx_scope_mark m = tx_code_push(g);
+    bool guarded = p.call->guard;
+
+    p.row = &tx_ptx_rows(&nrows)[p.call->row];
+    p.op.emu = tx_ptx_emu_of(p.call->row);
+    p.op.row = p.call->row;
+    read_tokens(&p);
+    if (guarded) {
+        tx_val c = tx_code_cast(g, TX_BOOL, tx_code_expr(g, n->arg[p.call->nargs], 0));
+        if (c.form == VF_NONE || (c.form == VF_CONST && !c.k.u32)) {
+            tx_code_pop(g, m);
+            return;
+        }
+        if (c.form == VF_CONST)
+            guarded = false;
+        else
+            at = tx_code_if_at(g, c);
+    }
+    tx_scope_mark inner = tx_code_push(g);
+    instruction(&p);
+    tx_code_pop(g, inner);
+    if (guarded)
+        tx_code_endif_at(g, at, false);
+    tx_code_pop(g, m);
+}

@@ -1,0 +1,111 @@
+/* Private to emu/ptx*.c: PTX instructions in the VM. The emulator's half of ir/ptx.def: what the `emu` column names.
+ * code_ptx.c makes one tx_ptx_op of every instruction in a kernel; ptx_run.c feeds it the values of the lanes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TX_EMU_PTX_H
+#define TX_EMU_PTX_H
+
+#include "emu/vm.h"
+#include "ir/ptx.h"
+
+/* Modifiers that change what an instruction computes. */
+#define TX_PTX_TOKENS(X)                                                                                               \
+    X(rn)                                                                                                              \
+    X(rz) X(rm) X(rp) X(rna) X(rs) X(rni) X(rzi) X(rmi) X(rpi) X(ftz) X(sat) X(satfinite) X(relu) X(oob) X(NaN)        \
+        X(xorsign) X(abs) X(hi) X(lo) X(wide) X(approx) X(full) X(add) X(sub) X(mul) X(mul24) X(mad24) X(max) X(min)   \
+            X(neg) X(ex2) X(lg2) X(sin) X(cos) X(rsqrt) X(rcp) X(sqrt) X(tanh) X(and) X(or) X(xor) X(not) X(cnot)      \
+                X(shl) X(shr) X(l) X(r) X(clamp) X(wrap) X(f4e) X(b4e) X(rc8) X(ecl) X(ecr) X(rc16) X(shiftamt)        \
+                    X(popc) X(clz) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(ls) X(hs) X(equ) X(neu) X(ltu) X(leu) X(gtu)  \
+                        X(geu) X(num) X(nan) X(finite) X(infinite) X(number) X(notanumber) X(normal) X(subnormal)      \
+                            X(div) X(rem) X(up) X(down) X(bfly) X(idx) X(all) X(any) X(uni) X(ballot) X(inc) X(dec)    \
+                                X(exch) X(cas) X(arrive) X(sync) X(red) X(to) X(global) X(shared) X(local) X(u2) X(u4) \
+                                    X(s2) X(s4) X(u8) X(s8) X(u16) X(s16) X(aligned)
+enum tx_ptx_token {
+#define X(n) TK_##n,
+    TX_PTX_TOKENS(X)
+#undef X
+        TK__COUNT
+};
+
+enum tx_ptx_format {
+    FM_NONE,
+    FM_F64,
+    FM_F32,
+    FM_TF32,
+    FM_F16,
+    FM_BF16,
+    FM_E4M3,
+    FM_E5M2,
+    FM_E2M3,
+    FM_E3M2,
+    FM_E2M1,
+    FM_UE8M0,
+    FM_S2F6,
+    FM__COUNT
+};
+typedef struct tx_ptx_ty { /* "f16x2": float format F16, 16 bits, 2 lanes */
+    char cls;              /* u s b f, p predicate, 0 an immediate or a pointer */
+    uint8_t bits, lanes, fmt;
+} tx_ptx_ty;
+static inline uint64_t
+tx_ones(unsigned bits)
+{
+    return bits >= 64 ? ~0ull : (1ull << bits) - 1;
+}
+
+typedef struct tx_ptx_op tx_ptx_op;
+typedef struct tx_ptx_env { /* one lane that executes */
+    tx_vm *vm;
+    const tx_ptx_op *k;
+    const tx_frag *f;
+    uint32_t lane;
+} tx_ptx_env;
+typedef void (*tx_ptx_lane)(const tx_ptx_env *e, const uint64_t *in, uint64_t *out);
+/* All lanes that take part, in[argument][lane]; a lane that must not be read is reported by the caller: it gives its number. */
+typedef int (*tx_ptx_warp)(const tx_ptx_op *k, uint32_t there, uint64_t (*in)[TX_LANES], uint64_t (*out)[TX_LANES]);
+
+enum tx_ptx_how { PH_LANE, PH_WARP, PH_LD, PH_ST, PH_ATOM, PH_BAR, PH_WSYNC, PH_ACTIVE, PH_NOTHING, PH_LATER };
+typedef struct tx_ptx_emu { /* what the `emu` column of ptx.def names */
+    const char *name;
+    uint8_t how; /* tx_ptx_how */
+    tx_ptx_lane lane;
+    tx_ptx_warp warp;
+} tx_ptx_emu;
+const tx_ptx_emu *tx_ptx_emu_of(uint32_t row);
+
+enum { TX_PTX_IN = 24, TX_PTX_OUT = 8 }; /* registers of an instruction that is emulated by a function */
+struct tx_ptx_op {
+    const tx_ptx_emu *emu;
+    uint64_t tok[2];
+    uint8_t nin, nout;
+    uint16_t row;
+    tx_ptx_ty in_t[TX_PTX_IN], out_t[TX_PTX_OUT];
+    tx_vreg in[TX_PTX_IN], out[TX_PTX_OUT];
+};
+static inline bool
+tx_has_tok(const tx_ptx_op *k, enum tx_ptx_token t)
+{
+    return k->tok[t / 64] >> t % 64 & 1;
+}
+
+/* ptx_round.c: numbers and codes. A number is (h + l) * 2^e, l below half a unit of h or 0. */
+enum tx_ptx_rnd { RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNA };
+typedef struct tx_ptx_num {
+    double h, l;
+    int e;
+} tx_ptx_num;
+double tx_ptx_decode(unsigned fmt, uint64_t code);
+uint64_t tx_ptx_nan(unsigned fmt);
+bool tx_ptx_is_nan(unsigned fmt, uint64_t code);
+uint64_t tx_ptx_flush(unsigned fmt, uint64_t code); /* subnormal to signed zero */
+/* rand: `nrand` random bits that are added below the kept ones, in place of rounding; nrand 0: none */
+uint64_t tx_ptx_round(unsigned fmt, tx_ptx_num v, unsigned rnd, bool satfinite, uint32_t rand, unsigned nrand);
+uint64_t tx_ptx_round_int(unsigned fmt, bool neg, uint64_t m, unsigned rnd);
+enum tx_ptx_rnd tx_ptx_rnd_of(const tx_ptx_op *k);
+
+/* ptx_approx.c: codes of float32 */
+uint32_t tx_approx_ex2(uint32_t x, bool ftz);
+uint32_t tx_approx_rcp(uint32_t x, bool ftz);
+uint32_t tx_approx_rsqrt(uint32_t x, bool ftz);
+double tx_approx_sincos(float x, bool cosine);
+
+#endif
