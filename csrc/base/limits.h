@@ -15,6 +15,7 @@ enum {
     TX_MAX_CLUSTER = 16,               /* CTAs of a cluster (8 portable) */
     TX_MAX_KERNEL_PARAM_BYTES = 32764, /* CUDA 12.1 and later, sm_70 and later */
     TX_MAX_NODES = 1 << 26,            /* nodes of one context */
+    TX_MAX_EXPR_SIZE = 1 << 16,        /* operations of one expression, written out as a tree */
     TX_MAX_UNROLL = 1 << 16,           /* turns of one T.unroll loop */
     TX_MAX_SOURCE_BYTES = 1 << 26,     /* bytes of one source text */
     TX_MAX_STRING = 1 << 24            /* bytes of one interned string */

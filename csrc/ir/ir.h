@@ -222,6 +222,7 @@ struct tx_node {
     tx_span span;
     uint32_t nargs;
     uint32_t depth; /* longest way to a leaf; SEQ adds nothing */
+    uint32_t size;  /* expressions: operations when written out as a tree, shared ones counted at each use */
     union tx_payload {
         int64_t i;       /* INT (sign- or zero-extended by dtype), COORD axis, SHUFFLE count */
         double f;        /* FLOAT: exactly representable in dtype */

@@ -195,12 +195,12 @@ set_pointee(tx_node *n, const tx_node *const *args)
     n->scope = from->scope;
 }
 
-/* IMPURE and the depth follow from the children. An address reads none of its element. */
+/* IMPURE, the depth and the size follow from the children. An address reads none of its element. */
 static void
 set_summary(tx_node *n, const tx_node *const *args)
 {
     bool impure = tx_has(n->op, TX_PROP_READS | TX_PROP_EFFECT | TX_PROP_STMT);
-    uint32_t depth = 0;
+    uint32_t depth = 0, size = 1; /* no overflow: at most 2^16 children of at most 2^16 */
 
     for (uint32_t i = 0; i < n->nargs; i++) {
         const tx_node *a = args[i];
@@ -209,6 +209,7 @@ set_summary(tx_node *n, const tx_node *const *args)
             continue;
         if (a->depth > depth)
             depth = a->depth;
+        size += tx_is_stmt(a) ? 0 : a->size;
         if (n->op == TX_OP_ADDRESS_OF && a->op == TX_OP_LOAD)
             for (uint32_t k = 0; k < a->nargs; k++)
                 impure |= (a->arg[k]->flags & TX_NF_IMPURE) != 0;
@@ -216,6 +217,7 @@ set_summary(tx_node *n, const tx_node *const *args)
             impure |= (a->flags & TX_NF_IMPURE) != 0;
     }
     n->depth = depth + (n->op != TX_OP_SEQ);
+    n->size = size;
     n->flags = (uint8_t)((n->flags & ~TX_NF_IMPURE) | (impure ? TX_NF_IMPURE : 0));
 }
 
@@ -273,6 +275,8 @@ tx_make_node(tx_ctx *c, const tx_node *like, const tx_node *const *args)
     set_summary(&head, args);
     if (head.depth > TX_MAX_DEPTH)
         return tx_fail(c, head.span, TX_E_TOO_DEEP, TX_MAX_DEPTH);
+    if (head.size > TX_MAX_EXPR_SIZE && !tx_is_stmt(&head))
+        return tx_fail(c, head.span, TX_E_EXPR_TOO_LARGE, TX_MAX_EXPR_SIZE);
     if (c->nnodes >= TX_MAX_NODES)
         return tx_fail(c, head.span, TX_E_TOO_MANY_NODES, TX_MAX_NODES);
     if (tx_is_handle(head.dtype))
