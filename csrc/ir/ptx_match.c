@@ -401,7 +401,7 @@ address(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
     family_text(m, k, family, sizeof family);
     if (a->sink || a->pred || (!n && !a->buf))
         return reject(k, "%s: operand '%s' must be an address, got %s", family, o->name, got_text(m, a));
-    if (a->buf && !tmem)
+    if (a->buf && !tmem && !(a->buf->flags & TX_BUF_CELL)) /* a scalar variable holds the address, it is not there */
         n = tx_buffer_data(m->c, a->buf);
     else if (a->buf)
         n = element(m, a);
