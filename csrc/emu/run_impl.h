@@ -3,9 +3,12 @@
  * contracted only where the code says FMA, and the loops keep the order of operations.
  * An instruction is a loop over 32 lanes of fixed length; uniform operands stay scalar. What is rare lives elsewhere
  * (tx_vm_slow and the other tx_vm_* functions). SPDX-License-Identifier: Apache-2.0 */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
 #pragma GCC push_options
 #pragma GCC optimize("O3,no-math-errno,no-trapping-math")
+#elif defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("O0") /* ten times as long to compile otherwise */
 #endif
 
 #include "emu/lanes.h"
@@ -13,7 +16,9 @@
 #define S(r) ((tx_slot *)(void *)(R + in->r))
 #define ROW(T, r) ((T *)(void *)(R + in->r))
 
-#if defined(__GNUC__)
+/* Jumps from instruction to instruction; under the sanitizers, whose checks they would multiply, a switch. */
+#if defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
+#define THREADED
 #define LABEL(name) L_##name
 #define GO goto *labels[in->op]
 #else
@@ -433,7 +438,7 @@ counts_on(const tx_insn *in, int64_t at, int64_t stop, int64_t step)
 static int
 TX_ISA_RUN(tx_vm *vm, tx_frag *f)
 {
-#if defined(__GNUC__)
+#if defined(THREADED)
     static const void *const labels[] = {
 #define B4(n, t) &&L_##n##_##t##_SS, &&L_##n##_##t##_VV, &&L_##n##_##t##_VS, &&L_##n##_##t##_SV,
 #define U2(n, t) &&L_##n##_##t##_S, &&L_##n##_##t##_V,
@@ -456,7 +461,7 @@ TX_ISA_RUN(tx_vm *vm, tx_frag *f)
 
     if (m == 0)
         goto unwind;
-#if defined(__GNUC__)
+#if defined(THREADED)
     GO;
 #else
 dispatch:
@@ -772,10 +777,11 @@ dispatch:
     goto unwind;
 
     LABEL(BAR) : OUT(tx_vm_barrier(vm, f, in));
-    LABEL(SHFL)
-        : if (m == TX_FULL && S(b)->u32 == TX_FULL && !(in->aux & 16) &&
-              ((tx_slot *)(void *)(R + in->imm))->u32 == TX_LANES)
+    LABEL(SHFL) :
     {
+        bool all = m == TX_FULL && S(b)->u32 == TX_FULL && !(in->aux & 16);
+        if (!all || ((tx_slot *)(void *)(R + in->imm))->u32 != TX_LANES)
+            OUT(tx_vm_warp_op(vm, f, in));
         exchange(in->aux, ROW(uint32_t, d), ROW(uint32_t, a), ROW(uint32_t, c));
         NEXT;
     }
@@ -793,7 +799,7 @@ dispatch:
     LABEL(ASSERT) : if (TX_LIKELY(!(m & ~S(a)->u32))) NEXT;
     OUT(tx_vm_outside(vm, f, in));
     LABEL(PRINTF) : LABEL(EXTERN) : LABEL(UNSUP) : OUT(tx_vm_outside(vm, f, in));
-#if !defined(__GNUC__)
+#if !defined(THREADED)
 default: return TX_RUN_STOP;
 }
 #endif
@@ -870,6 +876,7 @@ shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *r
 const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN, shadow_read, shadow_write};
 
 #undef S
+#undef THREADED
 #undef ROW
 #undef LABEL
 #undef GO
@@ -880,6 +887,6 @@ const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN, shadow_read, shadow_write};
 #undef UN
 #undef FMA
 #undef SEL
-#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#if defined(__GNUC__) && !defined(__clang__) && (defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__))
 #pragma GCC pop_options
 #endif
