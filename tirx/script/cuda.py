@@ -10,10 +10,66 @@ from typing import Any
 
 from tirx import _core
 from tirx.script import later, state
+from tirx.script.cuda_values import (
+    bfloat1622float2,
+    copy_8b,
+    copy_16b,
+    copy_32b,
+    copy_64b,
+    copy_128b,
+    copy_bytes,
+    fadd2_rn,
+    float2_x,
+    float2_y,
+    float8tohalf8,
+    float22bfloat162_rn,
+    float22bfloat162_rn_from_float2,
+    float22half2,
+    fmul2_rn,
+    fp8x4_e4m3_from_float4,
+    get_tmem_addr,
+    half8tofloat8,
+    hmax2,
+    hmin2,
+    iket,
+    ldg_vector,
+    make_float2,
+    sm100_2sm_leader_smem_addr,
+    sm100_tma_2sm_mbarrier_addr,
+    smem_addr_from_uint64,
+)
 from tirx.script.launch import KernelAttributes, LaunchConfig
 from tirx.script.ops import Receipt, effect, emit
 
-__all__ = ["KernelAttributes", "LaunchConfig"]
+__all__ = [
+    "KernelAttributes",
+    "LaunchConfig",
+    "bfloat1622float2",
+    "copy_8b",
+    "copy_16b",
+    "copy_32b",
+    "copy_64b",
+    "copy_128b",
+    "copy_bytes",
+    "fadd2_rn",
+    "float2_x",
+    "float2_y",
+    "float8tohalf8",
+    "float22bfloat162_rn",
+    "float22bfloat162_rn_from_float2",
+    "float22half2",
+    "fmul2_rn",
+    "fp8x4_e4m3_from_float4",
+    "get_tmem_addr",
+    "half8tofloat8",
+    "hmax2",
+    "hmin2",
+    "iket",
+    "make_float2",
+    "sm100_2sm_leader_smem_addr",
+    "sm100_tma_2sm_mbarrier_addr",
+    "smem_addr_from_uint64",
+]
 
 _FULL_MASK = 0xFFFFFFFF
 
@@ -286,12 +342,12 @@ def atomic_cas(ptr: Any, expected: Any, new: Any) -> Any:
 
 def ldg(addr: Any, dtype: Any = None, *, ty: Any = None, dst: Any = None, vec: str = "") -> Any:
     """A load through the read-only cache."""
-    if dst is not None or vec:
-        raise ValueError("T.cuda.ldg(dst=, vec=) is not supported by tirx yet: load the elements one by one")
     ctx = state.context("T.cuda.ldg")
     if isinstance(addr, _core.Buffer):
         addr = addr.data
     given = dtype if dtype is not None else ty if ty is not None else addr.elem
+    if dst is not None or vec:
+        return ldg_vector(addr, given, dst, vec)
     return _core.make(ctx, "LDG", given, (addr,))
 
 

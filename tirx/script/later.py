@@ -54,9 +54,7 @@ _LATER = frozenset(
     TileLayout ComposeLayout Iter Layout Axis env_thread scope_id call_kernel external_kernel
     tensormap_encode_tiled tvm_stack_alloca stack_alloca tvm_access_ptr print_buffer tvm_thread_allreduce
     gpu_thread_allreduce selector filter masked_load masked_store vectorlow vectorhigh vectorcombine dp4a
-    make_float2 float2_x float2_y float22half2 float22bfloat162_rn bfloat1622float2 fadd2_rn fmul2_rn hmax2 hmin2
-    fp8x4_e4m3_from_float4 half8tofloat8 float8tohalf8 smem_addr_from_uint64 get_tmem_addr decl_tmem
-    sm100_2sm_leader_smem_addr mov_sreg timer_init timer_start timer_end timer_finalize iket wgmma tcgen05
+    decl_tmem mov_sreg timer_init timer_start timer_end timer_finalize wgmma tcgen05
     runtime_instr_desc wait_until mbarrier_wait_acquire_cluster""".split()
 )
 
