@@ -12,6 +12,8 @@ enum {
     TX_MAX_INLINE_DEPTH = 200,         /* nested calls of inline functions */
     TX_MAX_THREADS = 1024,             /* threads of a CTA (CUDA programming guide, technical specifications) */
     TX_MAX_STATIC_SMEM = 48 * 1024,    /* bytes of static shared memory */
+    TX_MAX_LOCAL = 512 * 1024,         /* bytes of local memory of a thread (same table) */
+    TX_MAX_DYN_SMEM = 227 * 1024,      /* bytes of dynamic shared memory, the most of any architecture (same table) */
     TX_MAX_CLUSTER = 16,               /* CTAs of a cluster (8 portable) */
     TX_MAX_KERNEL_PARAM_BYTES = 32764, /* CUDA 12.1 and later, sm_70 and later */
     TX_MAX_NODES = 1 << 26,            /* nodes of one context */

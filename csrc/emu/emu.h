@@ -13,7 +13,8 @@ typedef struct tx_emu_arg {
         void *p;
         uint64_t u;
     } v;
-    size_t nbytes; /* pointers: bytes reachable from p (declared shape, never more); 0 for scalars */
+    size_t nbytes; /* pointers: bytes reachable from p on (declared shape, never more); 0 for scalars */
+    size_t before; /* pointers: bytes reachable before p, through negative strides */
     bool readonly; /* pointers: a store is a report */
 } tx_emu_arg;
 

@@ -92,6 +92,13 @@ size_of_mem(const tx_vm *vm, uint32_t mem)
     return vm->p->mems[mem].scope == TX_LOCAL ? vm->p->mems[mem].nbytes : vm->mem[mem].nbytes;
 }
 
+/* Bytes before the address that offsets count from. */
+static int64_t
+before_mem(const tx_vm *vm, uint32_t mem)
+{
+    return vm->p->mems[mem].scope == TX_GLOBAL ? vm->mem[mem].before : 0;
+}
+
 static uint64_t
 read_element(const uint8_t *p, unsigned kind, uint32_t nibble)
 {
@@ -188,7 +195,7 @@ static int
 report_outside(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, const place *p, unsigned size)
 {
     tx_emu_report *r = tx_report_begin(vm, "out_of_bounds", in->site);
-    int64_t n = size_of_mem(vm, p->mem);
+    int64_t n = size_of_mem(vm, p->mem) + before_mem(vm, p->mem);
     name_memory(vm, r, p->mem);
     tx_report_agent(vm, r, f, lane, in->site, access_name(in));
     tx_report_element(vm, r, f, lane, in->site, p->off);
@@ -252,7 +259,8 @@ resolve(tx_vm *vm, tx_frag *f, const tx_insn *in, unsigned kind, bool store, pla
         bool good = false;
         if (!place_of(vm, f, in, kind, lane, &p[lane]))
             r = report_nowhere(vm, f, in, lane);
-        else if (p[lane].off < 0 || p[lane].off > size_of_mem(vm, p[lane].mem) - (int64_t)size)
+        else if (p[lane].off < -before_mem(vm, p[lane].mem) ||
+                 p[lane].off > size_of_mem(vm, p[lane].mem) - (int64_t)size)
             r = report_outside(vm, f, in, lane, &p[lane], size);
         else if (vm->check && through_pointer(in) && p[lane].off % (int64_t)alignment(in, size))
             r = report_simple(vm, f, in, lane, &p[lane], "misaligned", ": the address is not a multiple of the size");

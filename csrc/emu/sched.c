@@ -153,7 +153,8 @@ new_cta(tx_vm *vm)
         tx_mem *at = &cta->mem[i];
         if (m->scope == TX_GLOBAL) {
             const tx_emu_arg *a = &vm->l->args[m->param];
-            at->base = a->v.p, at->nbytes = a->v.p ? (int64_t)a->nbytes : 0, at->readonly = a->readonly;
+            at->base = a->v.p, at->readonly = a->readonly;
+            at->nbytes = a->v.p ? (int64_t)a->nbytes : 0, at->before = a->v.p ? (int64_t)a->before : 0;
         } else if (m->scope != TX_LOCAL) {
             int64_t off = m->dyn ? align16(p->static_smem) : m->offset;
             at->base = cta->shared + off;

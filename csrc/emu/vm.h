@@ -220,7 +220,7 @@ typedef struct tx_barrier {
 /* What run_impl.h needs to touch memory: resolved for the CTA at hand. */
 typedef struct tx_mem {
     uint8_t *base;
-    int64_t nbytes;
+    int64_t nbytes, before; /* bytes from base on, and before it (negative strides) */
     bool readonly, watched; /* watched: the hooks see every access */
     uint32_t granule;       /* first shadow granule */
 } tx_mem;

@@ -479,21 +479,29 @@ cast(call *k, const plan_instr *i)
         to->i = was_float ? float_to_int(i->type, a.f) : tx_wrap(i->type, a.i);
 }
 
-/* Bytes from the first element to behind the last one that the tensor's shape and strides reach. */
-static size_t
-reach(const tx_arg *a)
+/* Bytes that shape and strides reach: from the first element on, and before it where strides are negative. */
+static void
+reach(const tx_arg *a, size_t *from, size_t *before)
 {
-    int64_t last = 0, bits = (int64_t)tx_bits(a->dtype) * tx_lanes(a->dtype), part;
+    int64_t last = 0, first = 0, bits = (int64_t)tx_bits(a->dtype) * tx_lanes(a->dtype);
 
+    *from = *before = 0;
+    if (is_empty(a))
+        return;
     for (int d = 0; d < a->ndim; d++) {
-        if (a->shape[d] == 0)
-            return 0;
-        if (!tx_mul_i64(a->shape[d] - 1, stride_of(a, d), &part) || !tx_add_i64(last, part, &last))
-            return SIZE_MAX / 2;
+        int64_t stride = stride_of(a, d), *end = stride < 0 ? &first : &last, part;
+        if (!tx_mul_i64(a->shape[d] - 1, stride, &part) || !tx_add_i64(*end, part, end)) {
+            *from = SIZE_MAX / 2;
+            return;
+        }
     }
-    if (bits < 8 && bits > 0 && tx_bits(a->dtype) == 4)
-        return (size_t)((last + 1) * bits + 7) / 8;
-    return (size_t)(last + 1) * (size_t)tx_dtype_bytes(a->dtype);
+    if (bits < 8 && bits > 0 && tx_bits(a->dtype) == 4) {
+        *from = (size_t)((last + 1) * bits + 7) / 8;
+        *before = (size_t)(-first * bits + 7) / 8;
+        return;
+    }
+    *from = (size_t)(last + 1) * (size_t)tx_dtype_bytes(a->dtype);
+    *before = (size_t)-first * (size_t)tx_dtype_bytes(a->dtype);
 }
 
 static void
@@ -504,7 +512,8 @@ kernel_argument(call *k, const plan_operand *o, tx_emu_arg *to)
         const tx_arg *a = &k->args[o->param];
         bool tensor = a->kind == TX_ARG_TENSOR;
         to->v.p = a->kind == TX_ARG_NONE ? NULL : a->v.p;
-        to->nbytes = tensor ? reach(a) : 0;
+        if (tensor)
+            reach(a, &to->nbytes, &to->before);
         to->readonly = tensor && a->readonly;
         return;
     }
@@ -576,6 +585,10 @@ launch(call *k, const plan_launch *l)
             return fault(k, TX_CALL_VALUE_ERROR, "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`",
                          l->name, (long long)k->reg[smem].i, k->p->signature);
         r.dyn_smem = (uint64_t)k->reg[smem].i;
+        if (k->device_type == TX_DEV_CPU && r.dyn_smem > TX_MAX_DYN_SMEM) /* the driver knows what its GPU has */
+            return fault(k, TX_CALL_VALUE_ERROR,
+                         "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`,\n  expected at most %d",
+                         l->name, (long long)r.dyn_smem, k->p->signature, TX_MAX_DYN_SMEM);
     }
     r.priority = priority == PLAN_NO_REG ? 0 : k->reg[priority].i;
     if (l->reg[TX_L_STREAM] != PLAN_NO_REG)

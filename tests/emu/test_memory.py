@@ -312,3 +312,61 @@ def test_workers_give_the_same_integers(threads, monkeypatch):
     run(k, a, b, s, check=False)
     np.testing.assert_array_equal(b, a[:, ::-1] * 3)
     assert s[0] == a.sum()
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_negative_strides(check):
+    @T.prim_func
+    def k(a: T.handle, B: T.Buffer((40, 100), "float32"), D: T.Buffer((40, 100), "float32")):
+        s, t = T.int32(), T.int32()
+        A = T.match_buffer(a, (40, 100), "float32", strides=[s, t])
+        T.device_entry()
+        bx = T.cta_id([40])
+        tx = T.thread_id([64])
+        for j in T.serial(tx, 100, step=64):
+            B[bx, j] = A[bx, j]
+            A[bx, j] = D[bx, j]
+
+    x, d = np.random.default_rng(0).standard_normal((2, 40, 100)).astype("f4")
+    for view in (x[::-1], x[:, ::-1], x[::-1, ::-1], np.zeros((40, 300), "f4")[::-1, ::-3]):
+        want, got = view.copy(), np.zeros_like(d)
+        run(k, view, got, d, check=check)
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(view, d)
+
+
+def test_outside_of_negative_strides():
+    @T.prim_func
+    def k(a: T.handle, B: T.Buffer((1,), "float32"), i: T.int32):
+        s = T.int32()
+        A = T.match_buffer(a, (8,), "float32", strides=[s])
+        T.device_entry()
+        tx = T.thread_id([1])
+        p: T.let = A.ptr_to([0])
+        T.cuda.atomic_add(T.ptr_byte_offset(p, i * 4, "float32"), T.float32(1))
+        B[tx] = A[0]
+
+    x = np.zeros(8, "f4")
+    run(k, x[::-1], np.zeros(1, "f4"), -7)
+    assert x[0] == 1
+    assert report(k, x[::-1], np.zeros(1, "f4"), -8).kind == "out_of_bounds"
+    assert report(k, x[::-1], np.zeros(1, "f4"), 1).kind == "out_of_bounds"
+
+
+def test_dynamic_shared_memory_has_a_limit():
+    def k(nbytes):
+        @T.prim_func
+        def f(A: T.Buffer((32,), "uint8")):
+            T.device_entry()
+            tx = T.thread_id([32])
+            s = T.alloc_buffer((nbytes,), "uint8", scope="shared.dyn")
+            s[nbytes - 1 - tx] = T.uint8(tx)
+            A[tx] = s[nbytes - 1 - tx]
+
+        return f
+
+    a = np.zeros(32, "u1")
+    run(k(227 * 1024), a)
+    assert list(a) == list(range(32))
+    with pytest.raises(ValueError, match=r"(?s)shared memory of f_kernel is 232449 bytes .*expected at most 232448"):
+        run(k(227 * 1024 + 1), a)
