@@ -22,6 +22,7 @@ CPYTHON_TABLES = re.compile(r"^(module_?def|.*(methods|members|getset|getsets|sl
 WRITABLE: dict[str, str] = {
     "alloc_done": "counts a thread's allocations, for tests that make one fail",
     "alloc_fail_at": "the one to fail",
+    "nested_callbacks": "how deep a thread is in kernels that call Python that calls kernels",
     "tx_driver_state": "the CUDA driver's functions and its primary contexts, opened on first use",
     "tx_nvrtc": "NVRTC's functions, opened on first use",
     "tx_ptx_table": "the parsed PTX table, immutable once set",

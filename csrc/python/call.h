@@ -159,6 +159,7 @@ typedef struct tx_py_run { /* one call */
     uint32_t nargs;
     PyObject *reports;  /* list, with check="report" */
     PyObject *error[3]; /* raised by a callback, kept until the run has ended */
+    int nested;         /* callbacks around this run */
     int64_t next_poll;  /* when Ctrl-C is looked for again, in ns */
     uint32_t repeat;    /* launches of each kernel: 1, but for measuring */
 } tx_py_run;

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { POLL_NS = 20 * 1000 * 1000, STANDIN_ARGS = 32 };
+enum { POLL_NS = 20 * 1000 * 1000, STANDIN_ARGS = 32, MAX_NESTED = 16 };
+
 
 void
 tx_py_keep_error(tx_py_run *r)
@@ -155,6 +156,25 @@ on_has_extern(void *self, const char *name)
     return has;
 }
 
+/* Callbacks around what this thread runs now: each may call an executable again, and takes a deep piece of the C stack.
+ * A run hands its number to its callbacks, which may come from threads of its pool. */
+static _Thread_local int nested_callbacks;
+
+static PyObject *
+call_nested(const tx_py_run *run, PyObject *f, PyObject *args, const char *name)
+{
+    int around = nested_callbacks;
+    PyObject *value;
+
+    if (run->nested == MAX_NESTED)
+        return PyErr_Format(PyExc_RecursionError, "'%s' was called by a kernel within %d other such calls", name,
+                            MAX_NESTED);
+    nested_callbacks = run->nested + 1;
+    value = PyObject_CallObject(f, args);
+    nested_callbacks = around;
+    return value;
+}
+
 static bool
 call_standin(tx_py_run *run, const char *name, uint32_t nactive, uint32_t nargs, const tx_dtype *types,
              void *const *arrays, tx_dtype ret, void *result)
@@ -172,7 +192,7 @@ call_standin(tx_py_run *run, const char *name, uint32_t nactive, uint32_t nargs,
         ok = a && PyTuple_SetItem(args, (Py_ssize_t)i, a) == 0;
     }
     if (args && ok)
-        value = PyObject_CallObject(f, args);
+        value = call_nested(run, f, args, name);
     ok = value && (ret == TX_VOID || tx_py_npy_values(value, ret, nactive, result));
     Py_XDECREF(value);
     Py_XDECREF(args);
@@ -264,6 +284,7 @@ tx_py_launch_emu(void *self, const tx_resolved_launch *l, tx_call_error *e)
     tx_emu_status status;
     PyThreadState *thread;
 
+    run->nested = nested_callbacks;
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
     memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
@@ -336,13 +357,14 @@ tx_py_packed(void *self, const char *name, const tx_arg *args, uint32_t nargs, t
         return false;
     }
     Py_INCREF(f);
+    run->nested = nested_callbacks;
     tuple = PyTuple_New((Py_ssize_t)nargs);
     for (uint32_t i = 0; tuple && ok && i < nargs; i++) {
         PyObject *x = packed_argument(run, &args[i]);
         ok = x && PyTuple_SetItem(tuple, (Py_ssize_t)i, x) == 0;
     }
     if (tuple && ok)
-        value = PyObject_CallObject(f, tuple);
+        value = call_nested(run, f, tuple, name);
     ok = value && packed_result(run, value, result);
     Py_XDECREF(value);
     Py_XDECREF(tuple);
