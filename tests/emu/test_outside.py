@@ -12,11 +12,11 @@ from tirx.script import tirx as T
 RELU = "__device__ float my_relu(float x) { return x > 0.f ? x : 0.f; }"
 
 
-def relu():
+def relu(ctas=1):
     @T.prim_func
     def k(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
         T.device_entry()
-        bx = T.cta_id([1])
+        bx = T.cta_id([ctas])
         tx = T.thread_id([64])
         if tx % 3 != 0:
             B[tx] = T.cuda.func_call("my_relu", A[tx], source_code=RELU, return_type="float32")
@@ -50,6 +50,59 @@ def test_an_exception_of_a_stand_in_passes():
 
     with pytest.raises(KeyError, match="mine"):
         tirx.compile(relu(), target="cpu", externs={"my_relu": my_relu})(np.zeros(64, "f4"), np.zeros(64, "f4"))
+
+
+@pytest.mark.parametrize("check, ctas", [(True, 1), (False, 1), (False, 64)])
+def test_a_stand_in_may_run_kernels_but_not_for_ever(check, ctas, monkeypatch):
+    monkeypatch.setenv("TIRX_THREADS", "3")
+    depth = 0
+
+    def twice(x):
+        nonlocal depth
+        depth += 1
+        if depth < 5:
+            exe(np.ones(64, "f4"), np.ones(64, "f4"), check=check)
+        return x * 2
+
+    exe = tirx.compile(relu(), target="cpu", externs={"my_relu": twice})
+    a, b = np.ones(64, "f4"), np.zeros(64, "f4")
+    exe(a, b, check=check)
+    np.testing.assert_array_equal(b, np.where(np.arange(64) % 3 != 0, 2, 0))
+
+    def endless(x):
+        again(np.ones(64, "f4"), np.ones(64, "f4"), check=check)
+
+    again = tirx.compile(relu(ctas), target="cpu", externs={"my_relu": endless})
+    for _ in range(2):
+        with pytest.raises(RecursionError, match="'my_relu' was called by a kernel within 16 other such calls"):
+            again(a, b, check=check)
+
+
+@pytest.mark.parametrize(
+    "fmt, values, error",
+    [
+        ("%d %d", (1,), "the format has 2 conversion(s), got 1 value(s)"),
+        ("%%", (1,), "the format has 0 conversion(s), got 1 value(s)"),
+        ("%*d", (1,), "the format has 2 conversion(s), got 1 value(s)"),
+        ("%s", (1,), "'%s' does not print int32"),
+        ("%n", (1,), "'%n' is not a conversion that a device has"),
+        ("100%", (1,), "'%' is not a conversion that a device has"),
+        ("%5.2f", (1,), "'%5.2f' does not print int32"),
+        ("%d", (1.0,), "'%d' does not print float32"),
+        ("%-4d", (2**40,), "'%-4d' does not print int64: write '%-4lld'"),
+        ("%lld", (1,), "'%lld' does not print int32: write '%d'"),
+    ],
+)
+def test_a_format_fits_its_values(fmt, values, error):
+    with pytest.raises(tirx.DiagnosticError) as e:
+
+        @T.prim_func
+        def k(A: T.Buffer((32,), "int32")):
+            T.device_entry()
+            tx = T.thread_id([32])
+            T.cuda.printf(fmt, *values)
+
+    assert f"error: T.cuda.printf: {error}\n" in str(e.value)
 
 
 def test_printf(capfd):

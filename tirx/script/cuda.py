@@ -321,10 +321,19 @@ def _pointee(what: str, ptr: Any, value: Any) -> tuple[Any, Any]:
     ctx = state.context(what)
     if isinstance(ptr, _core.Buffer):
         ptr = ptr.data
-    elem = getattr(ptr, "elem", None)
+    if not isinstance(ptr, _core.Expr) or ptr.dtype != "handle":
+        raise TypeError(f"{what} needs a pointer, got {_described(ptr)}: write A.ptr_to([i]) or T.address_of(A[i])")
+    elem = ptr.elem
     if elem is None or elem == "void":
         return ptr, value
+    exact = isinstance(value, float) and value.is_integer()
+    if "float" in _dtype_of(value) and "int" in elem and not exact:
+        raise TypeError(f"{what} on {elem} elements takes integers, got {_described(value)}: say how with T.cast")
     return ptr, _core.cast(ctx, elem, value)
+
+
+def _described(x: Any) -> str:
+    return x.dtype if isinstance(x, _core.Expr) else repr(x) if isinstance(x, (int, float, str)) else type(x).__name__
 
 
 def atomic_add(ptr: Any, value: Any) -> Any:
@@ -408,6 +417,9 @@ def printf(fmt: str, *args: Any) -> Receipt:
     if not isinstance(fmt, str):
         raise TypeError("T.cuda.printf needs a string literal as its format")
     ctx = state.context("T.cuda.printf")
+    from tirx.script.formats import check_format  # not before a kernel prints
+
+    check_format(fmt, ["a string" if isinstance(x, str) else _dtype_of(x) for x in args])
     return _op("printf", "PRINTF", _core.string(ctx, fmt), *args)
 
 
