@@ -339,6 +339,20 @@ tx_py_as_node(tx_py_context *ctx, PyObject *x, tx_dtype like)
     return r > 0 ? n : NULL;
 }
 
+/* As tx_py_as_node, for a place of dtype t: an int above int64, whose node is a typed uint64, must fit it like any other. */
+const tx_node *
+tx_py_as_stored(tx_py_context *ctx, PyObject *x, tx_dtype t)
+{
+    const tx_node *n = tx_py_as_node(ctx, x, t);
+
+    if (n && n->op == TX_OP_INT && n->dtype == TX_U64 && tx_is_int(t) && PyIndex_Check(x) && !tx_py_is_value(x) &&
+        !(n->flags & TX_NF_WEAK)) {
+        n = tx_literal_int(ctx->c, tx_scalar_of(t), false, (uint64_t)n->u.i);
+        return n ? n : tx_py_raise(ctx);
+    }
+    return n;
+}
+
 const tx_node *
 tx_py_as_typed(tx_py_context *ctx, PyObject *x)
 {

@@ -163,6 +163,8 @@ bool tx_py_as_bool(PyObject *x, bool fallback, bool *out); /* NULL: fallback */
 int tx_py_try_node(tx_py_context *ctx, PyObject *x, tx_dtype like, const tx_node **out);
 /* The same, where anything else is an error. */
 const tx_node *tx_py_as_node(tx_py_context *ctx, PyObject *x, tx_dtype like);
+const tx_node *
+tx_py_as_stored(tx_py_context *ctx, PyObject *x, tx_dtype t);   /* what a variable or an element of t takes */
 const tx_node *tx_py_as_typed(tx_py_context *ctx, PyObject *x); /* weak numbers become int32, int64, float32 */
 const tx_node *tx_py_as_index(tx_py_context *ctx, PyObject *x); /* as_typed; ranges are the core's to check */
 const tx_node *tx_py_as_arg(tx_py_context *ctx, PyObject *x);   /* as_typed, and strings */

@@ -35,7 +35,7 @@ tx_py_store(tx_py_builder *builder, tx_buffer *buf, PyObject *indices, PyObject 
         return false;
     if (r == 0)
         return tx_py_fail(ctx, TX_E_STORE_REGION, buf->name->text), false;
-    if (!(v = tx_py_as_node(ctx, value, buf->dtype)))
+    if (!(v = tx_py_as_stored(ctx, value, buf->dtype)))
         return false;
     if (!tx_emit(builder->b, tx_store(ctx->c, buf, idx, buf->rank, v)))
         return tx_py_raise(ctx), false;
@@ -62,7 +62,7 @@ bound_value(tx_py_context *ctx, PyObject *x, PyObject *dtype)
         return tx_py_as_typed(ctx, x);
     if (!tx_py_as_dtype(ctx, dtype, &t))
         return NULL;
-    const tx_node *n = tx_py_as_node(ctx, x, t);
+    const tx_node *n = tx_py_as_stored(ctx, x, t);
     n = n ? tx_cast(ctx->c, t, n) : NULL;
     return n || PyErr_Occurred() ? n : tx_py_raise(ctx);
 }
@@ -122,7 +122,7 @@ METHOD(cell, 2, 4, "name", "dtype", "init", "scope")
     tx_py_context *ctx = SELF->ctx;
     const tx_node *init = NULL, *zero;
 
-    if (!b || (TX_PY_GIVEN(a[2]) && !(init = tx_py_as_node(ctx, a[2], b->dtype))))
+    if (!b || (TX_PY_GIVEN(a[2]) && !(init = tx_py_as_stored(ctx, a[2], b->dtype))))
         return NULL;
     if (!tx_emit(SELF->b, tx_py_stmt(SELF, TX_OP_ALLOC, (tx_payload){.buf = b}, NULL, 0)))
         return tx_py_raise(ctx);

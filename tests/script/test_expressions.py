@@ -10,6 +10,7 @@ import pytest
 from script.kernels import body, kernel
 
 import tirx
+from tirx.script import tirx as T
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 float8_e4m3fn".split()
 HEAD = "".join(f"{d}: T.let = T.Cast('{d}', s)\n" for d in DTYPES)
@@ -248,3 +249,39 @@ def test_long_sums_do_not_recurse():
         kernel("B[tx] = " + " + ".join(f"B[{i % 64}]" for i in range(1200)))
     with pytest.raises(tirx.DiagnosticError, match="the kernel is nested too deeply"):
         kernel("B[tx] = " + " + ".join(f"B[{i % 64}]" for i in range(100000)))
+
+
+@pytest.mark.parametrize(
+    "statement, message",
+    [
+        ("B[tx] = 2**63", "Literal value 9223372036854775808 exceeds maximum of int32"),
+        ("B[tx] = 2**64 - 1", "Literal value 18446744073709551615 exceeds maximum of int32"),
+        ("x: T.int64 = 2**63", "Literal value 9223372036854775808 exceeds maximum of int64"),
+        ("x: T.let[T.int32] = 2**63", "Literal value 9223372036854775808 exceeds maximum of int32"),
+        ("x = 1\nx = 2**63", "Literal value 9223372036854775808 exceeds maximum of int32"),
+    ],
+)
+def test_values_above_int64_are_checked_where_they_are_kept(statement, message):
+    with pytest.raises(tirx.DiagnosticValueError, match=re.escape(message)):
+        kernel(statement)
+
+
+def test_what_a_typed_constant_or_a_wide_place_takes():
+    assert "T.uint64(9223372036854775808)" in body("x: T.uint64 = 2**63")
+    kernel("B[tx] = BIG", BIG=T.uint64(2**63))  # typed: a conversion, as any other
+    kernel("A[tx] = 2**63")
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        ("atomic_add(5, 1)", "T.cuda.atomic_add needs a pointer, got 5: write A.ptr_to([i]) or T.address_of(A[i])"),
+        ("atomic_add(B[tx], 1)", "T.cuda.atomic_add needs a pointer, got int32"),
+        ("atomic_add(B.ptr_to([0]), 1.5)", "T.cuda.atomic_add on int32 elements takes integers, got 1.5"),
+        ("atomic_add(B.ptr_to([0]), A[tx])", "T.cuda.atomic_add on int32 elements takes integers, got float32"),
+        ("atomic_cas(B.ptr_to([0]), 0, 0.5)", "T.cuda.atomic_cas on int32 elements takes integers, got 0.5"),
+    ],
+)
+def test_operands_of_atomics(call, message):
+    with pytest.raises(tirx.DiagnosticTypeError, match=re.escape(message)):
+        kernel(f"T.cuda.{call}")
