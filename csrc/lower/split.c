@@ -183,12 +183,14 @@ alloc(tx_rewriter *r, const tx_node *n)
             return NULL;
         }
         k->dynamic = n;
-    } else if (b->scope == TX_SHARED) {
+    } else if (b->scope == TX_SHARED || b->scope == TX_LOCAL) {
         if (!tx_const_i64(b->shape[0], &numel) || b->rank != 1)
             return n;
         bytes = tx_dtype_bytes(tx_with_lanes(b->dtype, 1)) * tx_lanes(b->dtype) * numel;
         if (tx_bits(b->dtype) == 4)
             bytes = (bytes + 1) / 2;
+        if (b->scope == TX_LOCAL)
+            return bytes <= TX_MAX_LOCAL ? n : tx_fail(k->c, n->span, TX_E_LOCAL_BYTES, (long long)bytes, TX_MAX_LOCAL);
         k->static_bytes = (k->static_bytes + align - 1) / align * align + bytes;
         if (k->static_bytes > TX_MAX_STATIC_SMEM)
             return tx_fail(k->c, n->span, TX_E_STATIC_SMEM, (long long)k->static_bytes, TX_MAX_STATIC_SMEM);
