@@ -55,6 +55,9 @@ class IRModule:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("an IRModule cannot be changed")
 
+    def __copy__(self) -> IRModule:
+        return self
+
     @property
     def names(self) -> list[str]:
         return list(self.module.names)

@@ -34,6 +34,9 @@ class Device:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a Device cannot be changed")
 
+    def __reduce__(self) -> Any:
+        return Device, (self.kind, self.index)
+
     def __repr__(self) -> str:
         return f"tirx.{self.kind}({self.index})"
 

@@ -36,6 +36,9 @@ class Target:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a Target cannot be changed")
 
+    def __reduce__(self) -> Any:
+        return Target, (str(self),)
+
     def __str__(self) -> str:
         return self.kind if self.arch is None else f"{self.kind}:{self.arch}"
 

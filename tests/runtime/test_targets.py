@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 
 import pytest
@@ -142,9 +144,7 @@ def test_what_cannot_be_compiled():
 
     with pytest.raises(TypeError) as e:
         tirx.compile(later, "cpu")
-    assert str(e.value) == (
-        "tirx.compile: 'later' is a @T.jit function; call .specialize(...) first, then compile"
-    )
+    assert str(e.value) == ("tirx.compile: 'later' is a @T.jit function; call .specialize(...) first, then compile")
     with pytest.raises(TypeError) as e:
         tirx.compile(print, "cpu")
     assert str(e.value) == (
@@ -152,3 +152,11 @@ def test_what_cannot_be_compiled():
         "got builtin_function_or_method"
     )
     assert tirx.compile(later.specialize(N=3), "cpu").param_names == ("A",)
+
+
+@pytest.mark.parametrize(
+    "x", [tirx.Target("cuda"), tirx.Target("cuda:sm_90a"), tirx.Target("cpu"), tirx.cuda(1), tirx.cpu()]
+)
+def test_copies(x):
+    for y in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert type(y) is type(x) and y == x and repr(y) == repr(x)

@@ -144,3 +144,12 @@ def test_show_prints_the_text(capsys):
     tirx.IRModule({"main": f}).show()
     shown = capsys.readouterr().out
     assert shown.startswith(f.script()) and "def other(" in shown and "class Module:" in shown
+
+
+@pytest.mark.parametrize("x", [T.int32, T.Buffer, T.let, T.ptx, T.ptx.add])
+def test_subscripts_do_not_make_an_iterable(x):
+    """Python would try x[0], x[1], ... for ever."""
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(x)
+    with pytest.raises(TypeError, match="not iterable"):
+        first, second = x

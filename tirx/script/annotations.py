@@ -71,6 +71,8 @@ class _BufferMaker:
             raise ValueError("elem_offset and byte_offset cannot be set at the same time")
         return TensorType(shape, dtype, False, fields)
 
+    __iter__ = None  # a subscript is an annotation: without this, Python would iterate over 0, 1, 2, ... for ever
+
     def __getitem__(self, item: Any) -> TensorType:
         return self(*item) if isinstance(item, tuple) and len(item) == 2 and dtypes.is_dtype(item[1]) else self(item)
 
@@ -158,6 +160,8 @@ class LetType:
 
     def __init__(self, inner: Any = None):
         self.inner = inner
+
+    __iter__ = None  # a subscript is an annotation: without this, Python would iterate over 0, 1, 2, ... for ever
 
     def __getitem__(self, inner: Any) -> LetType:
         return LetType(inner)

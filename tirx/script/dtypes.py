@@ -45,6 +45,8 @@ class DType:
     def __or__(self, other: object) -> Any:
         return optional(self, other)
 
+    __iter__ = None  # a subscript is an annotation: without this, Python would iterate over 0, 1, 2, ... for ever
+
     def __getitem__(self, shape: Any) -> ArrayAnnotation:
         return ArrayAnnotation(self, shape if isinstance(shape, tuple) else (shape,))
 

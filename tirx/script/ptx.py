@@ -105,6 +105,8 @@ class Chain:
             raise AttributeError(name)
         return self._more(_token(name))
 
+    __iter__ = None  # subscripts take text, not 0, 1, 2, ...
+
     def __getitem__(self, text: str) -> Chain:
         return self._more(*text.split("."))
 
