@@ -281,15 +281,18 @@ tx_py_launch_emu(void *self, const tx_resolved_launch *l, tx_call_error *e)
                               .interrupted = on_interrupted,
                               .report = on_report};
     tx_emu_launch launch = {.dyn_smem = l->dyn_smem, .args = l->args, .nargs = l->nargs};
+    tx_emu_options options = run->options->emu;
     tx_emu_status status;
     PyThreadState *thread;
 
     run->nested = nested_callbacks;
+    if (run->nested) /* a pool in each thread of a pool would multiply */
+        options.nthreads = 1;
     memcpy(launch.grid, l->grid, sizeof launch.grid);
     memcpy(launch.block, l->block, sizeof launch.block);
     memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
     thread = PyEval_SaveThread();
-    status = tx_emu_run(program, &launch, &run->options->emu, &host, &e->report);
+    status = tx_emu_run(program, &launch, &options, &host, &e->report);
     PyEval_RestoreThread(thread);
     if (run->error[0])
         return failed(e, TX_CALL_HOST_ERROR, "");
