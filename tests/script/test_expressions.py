@@ -285,3 +285,9 @@ def test_what_a_typed_constant_or_a_wide_place_takes():
 def test_operands_of_atomics(call, message):
     with pytest.raises(tirx.DiagnosticTypeError, match=re.escape(message)):
         kernel(f"T.cuda.{call}")
+
+
+@pytest.mark.parametrize("call", ["'int32', 5", "'int32', 'bad name', s", "'f(', ty='int32'", "''"])
+def test_functions_from_outside_have_a_name(call):
+    with pytest.raises(tirx.DiagnosticError, match="T.call_extern needs the name of a function, got"):
+        kernel(f"T.call_extern({call})")

@@ -359,10 +359,12 @@ def handle_add_byte_offset(ptr: Any, nbytes: Any) -> Any:
 
 def _extern(row: str, what: str, args: tuple, ty: Any, source: str | None = None) -> Any:
     """Sorts a dtype in first position (g1) from one behind (g2)."""
-    if ty is None and len(args) >= 2 and dtypes.is_dtype(args[0]) and isinstance(args[1], str):
+    if ty is None and len(args) >= 2 and dtypes.is_dtype(args[0]) and not isinstance(args[1], _core.Expr):
         ty, args = args[0], args[1:]
     if not args or not isinstance(args[0], str):
-        raise TypeError(f"{what} needs the name of a function")
+        raise TypeError(f"{what} needs the name of a function" + (f", got {args[0]!r}" if args else ""))
+    if not args[0].replace("::", "_").isidentifier():
+        raise ValueError(f"{what} needs the name of a function, got {args[0]!r}")
     return effect(what, row, "void" if ty is None else ty, args[1:], call=(args[0], source))
 
 
