@@ -193,6 +193,18 @@ check_step(tx_py_context *ctx, const tx_node *step)
     return false;
 }
 
+/* A bound in the loop's dtype. A number must fit, and a step that counts down must stay one. */
+static const tx_node *
+loop_bound(tx_py_context *ctx, const tx_node *n, tx_dtype t, bool step)
+{
+    int64_t v;
+    bool known = tx_const_i64(n, &v) && tx_is_signed(n->dtype);
+
+    if (known && ((n->flags & TX_NF_WEAK) || (step && v < 0)))
+        return tx_literal_int(ctx->c, t, v < 0, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    return tx_cast(ctx->c, t, n);
+}
+
 enum { F_NAME, F_START, F_STOP, F_STEP, F_KIND, F_UNROLL, F_ANNOTATIONS, F_DTYPE };
 
 /* Converts the bounds into args[0..2]; each is taken once, so that one that reads memory goes through a temporary. */
@@ -211,7 +223,7 @@ loop_bounds(PyObject *self, PyObject *const *a, const tx_str *name, const tx_nod
     if (!loop_dtype(ctx, args, a[F_DTYPE], t))
         return false;
     for (int i = 0; i < 3; i++) {
-        args[i] = tx_cast(ctx->c, *t, args[i]);
+        args[i] = loop_bound(ctx, args[i], *t, i == 2);
         if (!args[i])
             return tx_py_raise(ctx), false;
         if (i == 2 && !check_step(ctx, args[i]))

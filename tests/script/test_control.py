@@ -232,3 +232,18 @@ def test_kernels_in_a_class_that_is_no_module():
             A[tx] = 1
 
     assert printed(Kernels.k) == "A[tx] = 1"
+
+
+@pytest.mark.parametrize(
+    "loop, message",
+    [
+        ("range(T.uint32(3), T.uint32(0), -1)", "cannot make uint from negative value -1"),
+        ("range(T.uint32(3), T.uint32(0), T.int32(-2))", "cannot make uint from negative value -2"),
+        ("T.serial(3, 0, step=-1, dtype='uint32')", "cannot make uint from negative value -1"),
+        ("range(-1, T.uint32(3))", "cannot make uint from negative value -1"),
+        ("T.serial(2**40, dtype='int32')", "Literal value 1099511627776 exceeds maximum of int32"),
+    ],
+)
+def test_numbers_of_a_loop_fit_its_dtype(loop, message):
+    with pytest.raises(tirx.DiagnosticValueError, match=re.escape(message)):
+        kernel(f"for i in {loop}:\n    B[tx] = 1")
