@@ -291,3 +291,16 @@ def test_a_module_that_is_loaded_again_is_read_again(tmp_path):
     path.write_text(text.replace("x: T.int32", "x: T.int64"))
     os.utime(path, (2, 2))
     assert "x: T.int64 = " in load(path).k.script()
+
+
+def test_a_name_error_of_a_helper_passes_as_it_is():
+    def helper(x):
+        return x + undefined_name  # noqa: F821
+
+    text = KERNEL.format("helper(tx)")
+    with pytest.raises(NameError, match="'undefined_name' is not defined") as e:
+        tirx.from_source(text, {"helper": helper})
+    assert not isinstance(e.value, tirx.DiagnosticError)
+    assert e.traceback[-1].name == "helper"
+    with pytest.raises(tirx.DiagnosticError, match=r":1:1: error: Undefined variable: nosuch"):
+        tirx.from_source("nosuch\n" + text)

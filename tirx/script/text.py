@@ -63,7 +63,10 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
     try:
         exec(code, names)
     except NameError as e:
-        line = e.__traceback__.tb_next.tb_lineno if e.__traceback__ and e.__traceback__.tb_next else 1
+        raised = e.__traceback__.tb_next if e.__traceback__ else None
+        if raised is not None and raised.tb_next is not None:
+            raise  # in a function that the text calls: its own traceback says where
+        line = raised.tb_lineno if raised is not None else 1
         ctx.at_pos(line, 0, line, 0)
         ctx.fail("UNDEFINED_NAME", e.name or str(e), "")
     finally:
