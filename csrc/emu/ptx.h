@@ -8,19 +8,18 @@
 #include "ir/ptx.h"
 
 /* Modifiers that change what an instruction computes. */
-#define TX_PTX_TOKENS(X)                                                                                               \
-    X(rn)                                                                                                              \
-    X(rz)                                                                                                              \
-    X(rm)                                                                                                              \
-    X(rp) X(rna) X(rs) X(rni) X(rzi) X(rmi) X(rpi) X(ftz) X(sat) X(satfinite) X(relu) X(oob) X(NaN) X(xorsign) X(abs)  \
-        X(hi) X(lo) X(wide) X(approx) X(full) X(add) X(sub) X(mul) X(mul24) X(mad24) X(max) X(min) X(neg) X(ex2)       \
-            X(lg2) X(sin) X(cos) X(rsqrt) X(rcp) X(sqrt) X(tanh) X(and) X(or) X(xor) X(not) X(cnot) X(shl) X(shr) X(l) \
-                X(r) X(clamp) X(wrap) X(f4e) X(b4e) X(rc8) X(ecl) X(ecr) X(rc16) X(shiftamt) X(popc) X(clz) X(eq)      \
-                    X(ne) X(lt) X(le) X(gt) X(ge) X(ls) X(hs) X(equ) X(neu) X(ltu) X(leu) X(gtu) X(geu) X(num) X(nan)  \
-                        X(finite) X(infinite) X(number) X(notanumber) X(normal) X(subnormal) X(div) X(rem) X(up)       \
-                            X(down) X(bfly) X(idx) X(all) X(any) X(uni) X(ballot) X(inc) X(dec) X(exch) X(cas)         \
-                                X(arrive) X(sync) X(red) X(to) X(global) X(shared) X(local) X(u2) X(u4) X(s2) X(s4)    \
-                                    X(u8) X(s8) X(u16) X(s16) X(aligned)
+// clang-format off
+#define TX_PTX_TOKENS(X) \
+    X(rn) X(rz) X(rm) X(rp) X(rna) X(rs) X(rni) X(rzi) X(rmi) X(rpi) X(ftz) X(sat) X(satfinite) X(relu) \
+    X(oob) X(NaN) X(xorsign) X(abs) X(hi) X(lo) X(wide) X(approx) X(full) X(add) X(sub) X(mul) X(mul24) \
+    X(mad24) X(max) X(min) X(neg) X(ex2) X(lg2) X(sin) X(cos) X(rsqrt) X(rcp) X(sqrt) X(tanh) X(and) X(or) \
+    X(xor) X(not) X(cnot) X(shl) X(shr) X(l) X(r) X(clamp) X(wrap) X(f4e) X(b4e) X(rc8) X(ecl) X(ecr) X(rc16) \
+    X(shiftamt) X(popc) X(clz) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(ls) X(hs) X(equ) X(neu) X(ltu) X(leu) \
+    X(gtu) X(geu) X(num) X(nan) X(finite) X(infinite) X(number) X(notanumber) X(normal) X(subnormal) X(div) \
+    X(rem) X(up) X(down) X(bfly) X(idx) X(all) X(any) X(uni) X(ballot) X(inc) X(dec) X(exch) X(cas) X(arrive) \
+    X(sync) X(red) X(to) X(global) X(shared) X(local) X(u2) X(u4) X(s2) X(s4) X(u8) X(s8) X(u16) X(s16) \
+    X(aligned)
+// clang-format on
 enum tx_ptx_token {
 #define X(n) TK_##n,
     TX_PTX_TOKENS(X)

@@ -55,13 +55,12 @@ typedef struct tx_dl_api { /* the capsule `__dlpack_c_exchange_api__` of a tenso
 
 /* ---- what all calls share -------------------------------------------------------------------------------------------- */
 
-#define TX_PY_CALL_NAMES(X)                                                                                     \
-    X(__dlpack__)                                                                                               \
-    X(__dlpack_device__)                                                                                        \
-    X(__dlpack_c_exchange_api__)                                                                                \
-    X(__cuda_array_interface__)                                                                                 \
-    X(__cuda_stream__) X(max_version) X(stream) X(check) X(schedule) X(numerics) X(cuda_stream) X(ptr) X(shape) \
-        X(strides) X(data) X(typestr) X(kind) X(buffer) X(lines) X(agents) X(element) X(code) X(write)
+// clang-format off
+#define TX_PY_CALL_NAMES(X) \
+    X(__dlpack__) X(__dlpack_device__) X(__dlpack_c_exchange_api__) X(__cuda_array_interface__) \
+    X(__cuda_stream__) X(max_version) X(stream) X(check) X(schedule) X(numerics) X(cuda_stream) X(ptr) \
+    X(shape) X(strides) X(data) X(typestr) X(kind) X(buffer) X(lines) X(agents) X(element) X(code) X(write)
+// clang-format on
 
 enum { TX_PY_TYPE_CACHE = 8 };
 
