@@ -135,4 +135,4 @@ LATER(mma) LATER(mma_sp) LATER(wgmma) LATER(wgmma_fence) LATER(wgmma_commit) LAT
 LATER(tc_alloc) LATER(tc_dealloc) LATER(tc_relinquish) LATER(tc_ld) LATER(tc_st) LATER(tc_wait)
 LATER(tc_fence) LATER(tc_cp) LATER(tc_shift) LATER(tc_mma) LATER(tc_mma_sp) LATER(tc_mma_ws) LATER(tc_commit)
 LATER(st_bulk) LATER(st_async) LATER(red_async) LATER(multimem)
-// clang-format on
+    // clang-format on
