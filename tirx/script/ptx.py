@@ -10,14 +10,17 @@ Python keyword gets a trailing `_`. Everything else (operands, checks, text) fol
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from tirx import _core
+from tirx.errors import DiagnosticError
 from tirx.script import state
 from tirx.script.ops import Receipt, emit
 
 # families that are two words in the ISA and one in the attribute form
 _FOLDED = {
+    "cp_async": ("cp", "async"),
     "shfl_sync": ("shfl", "sync"),
     "vote_sync": ("vote", "sync"),
     "redux_sync": ("redux", "sync"),
@@ -82,6 +85,21 @@ def _token(name: str) -> str:
     return name.replace("__colon__", ":").replace("__", "::")
 
 
+def _aliases() -> Any:
+    """The names of the function style; they are written over this module."""
+    from tirx.script import ptx_aliases
+
+    return ptx_aliases
+
+
+def _takes(f: Any, operands: tuple[Any, ...], pred: Any) -> bool:
+    try:
+        inspect.signature(f).bind(*operands, **({} if pred is None else {"pred": pred}))
+    except TypeError:
+        return False
+    return True
+
+
 class Chain:
     """The tokens so far. A value like any other: it may be kept, extended and passed on."""
 
@@ -96,8 +114,12 @@ class Chain:
         if chain not in _accepted:
             p = state.parser()
             if p is not None:
-                _core.ptx_accepts(p.ctx, chain)
-                _accepted.add(chain)
+                try:
+                    _core.ptx_accepts(p.ctx, chain)
+                    _accepted.add(chain)
+                except DiagnosticError:
+                    if ".".join(chain) not in _aliases().PREFIXES:
+                        raise
         return Chain(chain)
 
     def __getattr__(self, name: str) -> Chain:
@@ -110,11 +132,22 @@ class Chain:
     def __getitem__(self, text: str) -> Chain:
         return self._more(*text.split("."))
 
-    def __call__(self, *operands: Any, pred: Any = None, preserve_dst: bool = False) -> Receipt:
-        p = state.need(f"T.ptx.{'.'.join(self.tokens)}")
+    def __call__(self, *operands: Any, pred: Any = None, preserve_dst: bool = False, **options: Any) -> Any:
+        name = ".".join(self.tokens)
+        p = state.need(f"T.ptx.{name}")
         if preserve_dst and pred is None:
             raise ValueError("preserve_dst=True needs pred=")
-        made = _core.ptx_call(p.ctx, self.tokens, tuple(map(_tagged, operands)), pred, preserve_dst)
+        alias = _aliases().TABLE.get(name)
+        if options and alias is None:
+            raise TypeError(f"T.ptx.{name} takes no argument named {next(iter(options))!r}")
+        try:
+            if options:
+                return alias(*operands, **options, **({} if pred is None else {"pred": pred}))
+            made = _core.ptx_call(p.ctx, self.tokens, tuple(map(_tagged, operands)), pred, preserve_dst)
+        except DiagnosticError:
+            if alias is None or not _takes(alias, operands, pred):
+                raise
+            return alias(*operands, **({} if pred is None else {"pred": pred}))
         return emit(made)
 
     def __dir__(self) -> list[str]:
