@@ -18,15 +18,17 @@ HEAD = """# PTX instructions
 
 Generated from the table `csrc/ir/ptx.def` by `python tests/ptx_reference.py`; do not edit.
 
-An instruction is written as a chain, `T.ptx.ld.global_.b32(d, p)`, or as text, `T.ptx["ld.global.b32"](d, p)`; modifiers come in any
-order. In an opcode, `{slot=a|b}` is a choice that must be made and `{slot?=a|b}` one that may be. Names in capitals stand for a list:
+An instruction is written as a chain, `T.ptx.ld.global_.b32(d, p)`, or as text, `T.ptx["ld.global.b32"](d, p)`;
+modifiers come in any order. In an opcode, `{slot=a|b}` is a choice that must be made and `{slot?=a|b}` one that may
+be. Names in capitals stand for a list:
 
 """
 OPERANDS = """
-Operands are given in this order, groups one by one. `=d:T` is written, `+d:T` read and written, `d:T` read; `[a:SPACE]` is an address, and
-`+` allows `T.ptx.addr(p, bytes)`; `{r:T}*N` is a group of N registers; `#n` a constant; `?slot` is there with that modifier, `??` as you like;
-`T~` may be `T.ptx.SINK`. Text in quotes is not given. The floor is the least architecture; `slot=a:90` raises it for that choice. The last
-column says whether the emulator executes the instruction.
+Operands are given in this order, groups one by one. `=d:T` is written, `+d:T` read and written, `d:T` read;
+`[a:SPACE]` is an address, and `+` allows `T.ptx.addr(p, bytes)`; `{r:T}*N` is a group of N registers; `#n` a
+constant; `?slot` is there with that modifier, `??` as you like; `T~` may be `T.ptx.SINK`. Text in quotes is not
+given. The floor is the least architecture; `slot=a:90` raises it for that choice. The last column says whether the
+emulator executes the instruction.
 """
 
 
@@ -38,7 +40,7 @@ def reference() -> str:
     out = [HEAD.rstrip("\n"), ""]
     out += [f"- `{name}`: {', '.join(f'`{c}`' for c in choices.split('|'))}" for name, choices in LETS.items()]
     out += [OPERANDS.rstrip("\n"), ""]
-    later = set(re.findall(r"^LATER\((\w+)\)", LATER.read_text(), re.M))
+    later = set(re.findall(r"\bLATER\((\w+)\)", LATER.read_text()))
     families: dict[str, list[tuple[str, ...]]] = {}
     for row in _core.ptx_rows():
         first = row[0].split(".")[0]
@@ -47,7 +49,9 @@ def reference() -> str:
     for name in sorted(families):
         out += [f"## {name}", "", "| opcode | operands | floor | rules | emulated |", "|---|---|---|---|---|"]
         for opcode, operands, _, floor, _, rules, emulated in families[name]:
-            out.append(f"| {cell(opcode)} | {cell(operands)} | {floor.replace('|', '&#124;')} | {cell(rules)} | {emulated} |")
+            out.append(
+                f"| {cell(opcode)} | {cell(operands)} | {floor.replace('|', '&#124;')} | {cell(rules)} | {emulated} |"
+            )
         out.append("")
     return "\n".join(out)
 

@@ -34,7 +34,7 @@ ALIASES = {
     "T.ptx.cp_async.bulk.wait_group(0, read=False)": 'T.ptx["cp.async.bulk.wait_group"](0)',
     "T.ptx.cp_async(S.ptr_to([0]), A.ptr_to([0]), 16)": 'T.ptx["cp.async.cg.shared.global"](',
     "T.ptx.cp_async(S.ptr_to([0]), A.ptr_to([0]), 4, predicate=tx < 3, fill_mode='zero')": "cp.async.ca.shared.global",
-    "T.ptx.cp_async(S.ptr_to([0]), A.ptr_to([0]), 8, cache_hint='evict_last')": "cp.async.ca.shared.global.L2::cache_hint",
+    "T.ptx.cp_async(S.ptr_to([0]), A.ptr_to([0]), 8, cache_hint='evict_last')": "global.L2::cache_hint",
     # complete rows stay rows
     "T.ptx.mbarrier.init.b64(bar, T.uint32(1))": 'T.ptx["mbarrier.init.b64"](',
 }  # fmt: skip

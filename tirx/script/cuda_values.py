@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T.cuda: packed values, conversions, addresses and copies, written over T.ptx and plain expressions: every back end has
-them. What needs an instruction puts its result into a scalar of the thread."""
+"""T.cuda: packed values, conversions, addresses and copies, written over T.ptx and plain expressions: every back end
+has them. What needs an instruction puts its result into a scalar of the thread."""
 
 from __future__ import annotations
 

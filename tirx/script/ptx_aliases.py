@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The function style of the first dialect: T.ptx.mbarrier.init(bar, 1) and others, written over the rows of the table.
 
-A call is first tried as a row of the table. Only when the tokens make no complete row, or no row takes the operands, is the
-alias of that name meant. When neither fits, the error is the row's.
+A call is first tried as a row of the table. Only when the tokens make no complete row, or no row takes the operands, is
+the alias of that name meant. When neither fits, the error is the row's.
 """
 
 from __future__ import annotations
