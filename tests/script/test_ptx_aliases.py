@@ -69,6 +69,14 @@ def test_values():
     assert not a[1:].any()
 
 
+def test_waiting_with_cluster_scope_is_assembled(nvrtc):
+    twice = ["T.ptx.mbarrier.try_wait_acquire_cluster(bar, 0)"]
+    twice += ["T.cuda.mbarrier_wait_acquire_cluster(bar.ptr_to([0]), 1)"]
+    exe = tirx.compile(tirx.from_source(kernel(*twice)), target="cuda:sm_90a")
+    assert exe.cubin[:4] == b"\x7fELF"
+    assert exe.source.count("tirx_cuda_mbarrier_wait_acquire_cluster(") == 3
+
+
 @pytest.mark.parametrize("written", ["T.ptx.mbarrier.init(bar)", "T.ptx.mbarrier.nothing(bar)", "T.ptx.nothing()"])
 def test_the_error_is_the_rows(written):
     with pytest.raises((DiagnosticError, AttributeError)):

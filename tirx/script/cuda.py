@@ -433,6 +433,21 @@ def clock64() -> Any:
     return effect("T.cuda.clock64", "CLOCK64", "uint64")
 
 
+_WAIT_CLUSTER = """
+static __forceinline__ __device__ void tirx_cuda_mbarrier_wait_acquire_cluster(unsigned bar, unsigned phase) {
+  asm volatile("{\\n.reg .pred p;\\nL: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\\n"
+               "@p bra.uni D;\\nbra.uni L;\\nD:\\n}" ::"r"(bar), "r"(phase) : "memory");
+}
+"""
+
+
+def mbarrier_wait_acquire_cluster(bar: Any, phase: Any) -> Receipt:
+    """mbarrier_wait that also orders after what other CTAs of the cluster wrote; not emulated yet."""
+    where = cvta_generic_to_shared(bar.data if isinstance(bar, _core.Buffer) else bar)
+    parity = _core.cast(state.context("T.cuda.mbarrier_wait_acquire_cluster"), "uint32", phase)
+    return func_call("tirx_cuda_mbarrier_wait_acquire_cluster", where, parity, source_code=_WAIT_CLUSTER)
+
+
 _MANGLED = {
     "shfl_sync": shfl_sync,
     "shfl_up_sync": shfl_up_sync,

@@ -72,6 +72,11 @@ def mbarrier_try_wait(bar: Any, phase: Any) -> Receipt:
     return cuda.mbarrier_wait(bar.data if isinstance(bar, _core.Buffer) else bar, phase)
 
 
+@_alias("mbarrier.try_wait_acquire_cluster")
+def mbarrier_try_wait_acquire_cluster(bar: Any, phase: Any) -> Receipt:
+    return cuda.mbarrier_wait_acquire_cluster(bar, phase)
+
+
 # ---- fences and barriers -------------------------------------------------------------------------------------------
 
 
