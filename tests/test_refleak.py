@@ -87,8 +87,8 @@ def turns(n):
 heap()
 repeat = int(sys.argv[1])
 growth = []
-turns(max(10, repeat // 4))
-for _ in range(3):
+turns(max(100, repeat // 4))
+for _ in range(6):
     gc.collect()
     blocks, used = sys.getallocatedblocks(), heap()
     turns(repeat)
@@ -96,7 +96,7 @@ for _ in range(3):
     growth.append((sys.getallocatedblocks() - blocks, heap() - used))
 blocks, used = min(g[0] for g in growth), min(g[1] for g in growth)
 print(f"{repeat} turns: {blocks} blocks, {used} bytes", growth)
-# Caches of Python and of the allocator settle; a leak grows in each of the three rounds.
+# Caches of Python and of the allocator settle; a leak grows in every round.
 assert blocks < repeat * 0.5, f"{blocks / repeat:.2f} Python objects leak in a turn"
 assert used < repeat * 16, f"{used / repeat:.0f} bytes leak in a turn"
 """

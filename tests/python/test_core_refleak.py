@@ -23,11 +23,11 @@ def measure():
 
 
 def leaks(work):
-    """References (or blocks) and tracked objects that one turn leaves, at best of three rounds."""
+    """References (or blocks) and tracked objects that one turn leaves, at best of some rounds."""
     for _ in range(20):
         work()
     rounds = []
-    for _ in range(3):
+    for _ in range(6):
         before = measure()
         for _ in range(TURNS):
             work()

@@ -13,7 +13,7 @@ import ast
 from typing import Any
 
 from tirx import _core
-from tirx.script import dtypes, frames
+from tirx.script import dtypes, frames, source
 from tirx.script.annotations import HandleType, LetType, TensorType
 from tirx.script.expressions import (
     _INPLACE,
@@ -484,7 +484,7 @@ class Assignments:
         value = self.value(node)
         if isinstance(value, str) and not dtypes.is_dtype(value):
             try:
-                tree = ast.parse(value.strip(), mode="eval").body
+                tree = source.read_tree(value.strip(), mode="eval").body
             except SyntaxError:
                 self.at(node)
                 self.ctx.fail("BAD_ANNOTATION", repr(value))

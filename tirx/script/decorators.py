@@ -158,7 +158,7 @@ class JitFunction:
             node = arg.annotation
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 try:
-                    node = ast.parse(node.value.strip(), mode="eval").body
+                    node = source.read_tree(node.value.strip(), mode="eval").body
                 except SyntaxError:
                     node = None
             text = "" if node is None else ast.unparse(node)

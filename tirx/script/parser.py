@@ -282,7 +282,7 @@ class Parser(Functions, Expressions):
     def quoted(self, text: str, node: ast.expr | None) -> Any:
         """ "m + 1" in a shape: names that are not bound become symbols."""
         try:
-            tree = ast.parse(text.strip(), mode="eval").body
+            tree = source.read_tree(text.strip(), mode="eval").body
         except SyntaxError:
             self.ctx.fail("QUOTED_SHAPE", text)
         for n in ast.walk(tree):

@@ -101,13 +101,23 @@ def _find(code: Any, lines: list[str]) -> Source:
     return Source(code.co_filename, "".join(lines[start:end]), start + 1, start - 1, node)
 
 
+_reading = threading.Lock()
+
+
+def read_tree(text: str, name: str = "<unknown>", mode: str = "exec") -> Any:
+    """ast.parse, by one thread at a time: CPython 3.11 and 3.12 count the depth of trees for all threads together, and
+    one that is interrupted by another raises SystemError (gh-106905)."""
+    with _reading:
+        return ast.parse(text, name, mode)
+
+
 def _parse(lines: list[str]) -> ast.FunctionDef | None:
     """The one function in these lines, whatever their indentation; None when they do not parse."""
     text = "".join(lines)
     indented = text[:1].isspace()
     try:
         # a block may be indented as it likes, so nothing is cut off and columns stay true
-        body = ast.parse(("if 1:\n" if indented else "\n") + text).body
+        body = read_tree(("if 1:\n" if indented else "\n") + text).body
     except (SyntaxError, ValueError):
         return None
     if indented:

@@ -45,7 +45,7 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
     names = _names()
     text = _without_type_parameters(text, names)
     try:
-        plain = _without_known_imports(ctx, text, ast.parse(text, name)) if "import" in text else text
+        plain = _without_known_imports(ctx, text, source.read_tree(text, name)) if "import" in text else text
         code = compile(plain, name, "exec", dont_inherit=True)
     except SyntaxError as e:
         if isinstance(e, DiagnosticError):
