@@ -259,11 +259,11 @@ name_suffix(ptx_helper *h)
     }
 }
 
-static bool
+static void
 make_helper(ptx_helper *h)
 {
     tx_sb s = {0};
-    bool block = h->decl.n != 0;
+    bool block; /* registers of its own */
 
     number_arguments(h);
     instruction_text(h);
@@ -284,7 +284,6 @@ make_helper(ptx_helper *h)
     if (!s.failed)
         em_make_helper(h->e, h->name.text, s.text);
     tx_sb_free(&s);
-    return true;
 }
 
 static void

@@ -667,12 +667,14 @@ tx_ptx_present(const tx_ptx_row *r, const int8_t *choice, const tx_ptx_operand *
     return !o->when || atom_holds(r, choice, (text){o->when, strlen(o->when)});
 }
 
+/* The highest floor of the conditions that hold ("70,type=f32x2:100"), which may be below the row's own
+ * ("90,kind=alias:70"); the row's own where none holds. */
 int
 tx_ptx_floor_of(const tx_ptx_row *r, const int8_t *choice, char *suffix)
 {
-    text rest = {r->sm, strlen(r->sm)}, piece, cond, arch;
+    text rest = {r->sm, strlen(r->sm)}, piece, arch;
+    bool conditional = false; /* floor is that of a condition */
     int floor = 0;
-    bool first = true;
 
     *suffix = 0;
     while (next_piece(&rest, ',', &piece)) {
@@ -681,22 +683,17 @@ tx_ptx_floor_of(const tx_ptx_row *r, const int8_t *choice, char *suffix)
             if (piece.at[i] == ':' && (i + 1 >= piece.n || piece.at[i + 1] != ':') &&
                 (i == 0 || piece.at[i - 1] != ':'))
                 colon = piece.at + i;
-        arch = piece;
-        if (colon) {
-            cond = (text){piece.at, (size_t)(colon - piece.at)};
-            arch = (text){colon + 1, piece.n - cond.n - 1};
-            if (!atom_holds(r, choice, cond))
-                continue;
-        }
-        /* a condition may also lower the floor of its choice: "90,kind=alias:70" */
-        if (first || number(arch) > floor ||
-            (colon && number(arch) < floor && memchr(cond.at, 'k', cond.n) == cond.at)) {
-            floor = (int)number(arch);
-            *suffix = arch.n && arch.at[arch.n - 1] == 'a' ? 'a' : 0;
-        } else if (number(arch) == floor && arch.n && arch.at[arch.n - 1] == 'a') {
+        if (colon && !atom_holds(r, choice, (text){piece.at, (size_t)(colon - piece.at)}))
+            continue;
+        arch = colon ? (text){colon + 1, piece.n - (size_t)(colon - piece.at) - 1} : piece;
+        if (conditional && number(arch) < floor)
+            continue;
+        if (!conditional || number(arch) > floor)
+            *suffix = 0;
+        floor = (int)number(arch);
+        if (arch.n && arch.at[arch.n - 1] == 'a')
             *suffix = 'a';
-        }
-        first = false;
+        conditional = colon != NULL;
     }
     return floor;
 }
