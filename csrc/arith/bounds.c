@@ -80,7 +80,7 @@ tx_dtype_range(tx_dtype t)
 
 /* The exact result lo..hi, if all of it is in the dtype. */
 static bool
-fits(tx_dtype t, tx_bounds exact)
+bounds_fits(tx_dtype t, tx_bounds exact)
 {
     tx_bounds range = tx_dtype_range(t);
 
@@ -92,7 +92,7 @@ fits(tx_dtype t, tx_bounds exact)
 static tx_bounds
 wrapped(tx_dtype t, tx_bounds exact)
 {
-    return fits(t, exact) ? exact : tx_dtype_range(t);
+    return bounds_fits(t, exact) ? exact : tx_dtype_range(t);
 }
 
 static bool
@@ -159,7 +159,7 @@ ceil_quotient(int64_t a, int64_t b)
 
 /* Quotients are monotone in each operand while the divisor keeps its sign, so the corners bound them. */
 static tx_bounds
-quotient(const tx_node *n, tx_bounds a, tx_bounds b)
+bounds_quotient(const tx_node *n, tx_bounds a, tx_bounds b)
 {
     if (b.lo <= 0 && b.hi >= 0) /* by zero: what the machine gives */
         return tx_dtype_range(n->dtype);
@@ -251,7 +251,7 @@ shift(const tx_node *n, tx_bounds a, tx_bounds b)
 }
 
 static tx_bounds
-cast(const tx_node *n, tx_bounds a)
+bounds_cast(const tx_node *n, tx_bounds a)
 {
     tx_dtype from = n->arg[0]->dtype;
 
@@ -277,14 +277,14 @@ absolute(const tx_node *n, tx_bounds a)
 }
 
 static tx_bounds
-joined(tx_bounds a, tx_bounds b)
+bounds_joined(tx_bounds a, tx_bounds b)
 {
     return (tx_bounds){least(a.lo, b.lo), most(a.hi, b.hi)};
 }
 
 /* Coordinates: what the hardware allows (CUDA programming guide, technical specifications). */
 static tx_bounds
-coordinate(const tx_node *n)
+bounds_coordinate(const tx_node *n)
 {
     static const tx_bounds limit[TX_OP__COUNT] = {
         [TX_OP_THREAD_IDX] = {0, TX_MAX_THREADS - 1},
@@ -314,7 +314,7 @@ coordinate(const tx_node *n)
 
 /* base, base + stride, ...: both ends */
 static tx_bounds
-ramp(tx_facts *f, const tx_node *n)
+bounds_ramp(tx_facts *f, const tx_node *n)
 {
     tx_bounds base = tx_bounds_of(f, n->arg[0]), step = tx_bounds_of(f, n->arg[1]);
     int64_t last = (int64_t)tx_lanes(n->dtype) - 1;
@@ -334,7 +334,7 @@ tx_var_range(const tx_var *v)
 }
 
 static tx_bounds
-variable(tx_facts *f, const tx_node *n)
+bounds_variable(tx_facts *f, const tx_node *n)
 {
     const tx_known *k = tx_known_of(f, n);
 
@@ -344,7 +344,7 @@ variable(tx_facts *f, const tx_node *n)
 }
 
 static tx_bounds
-by_op(tx_facts *f, const tx_node *n)
+bounds_by_op(tx_facts *f, const tx_node *n)
 {
     tx_bounds a, b;
 
@@ -353,8 +353,8 @@ by_op(tx_facts *f, const tx_node *n)
         if (is_wide_unsigned(n->dtype) && n->u.i < 0)
             return (tx_bounds){POS_INF, POS_INF};
         return (tx_bounds){n->u.i, n->u.i};
-    case TX_OP_VAR: return variable(f, n);
-    case TX_OP_RAMP: return ramp(f, n);
+    case TX_OP_VAR: return bounds_variable(f, n);
+    case TX_OP_RAMP: return bounds_ramp(f, n);
     case TX_OP_BROADCAST:
     case TX_OP_LIKELY: return tx_bounds_of(f, n->arg[0]);
     case TX_OP_SELECT:
@@ -362,12 +362,12 @@ by_op(tx_facts *f, const tx_node *n)
         a = tx_bounds_of(f, n->arg[0]);
         if (a.lo == a.hi)
             return tx_bounds_of(f, n->arg[a.lo ? 1 : 2]);
-        return joined(tx_bounds_of(f, n->arg[1]), tx_bounds_of(f, n->arg[2]));
+        return bounds_joined(tx_bounds_of(f, n->arg[1]), tx_bounds_of(f, n->arg[2]));
     case TX_OP_LET: /* the variable is known by its dtype only */ return tx_bounds_of(f, n->arg[1]);
     default: break;
     }
     if (n->nargs == 0 || n->nargs > 2 || tx_ops[n->op].rule == TX_RULE_COMPARE)
-        return coordinate(n);
+        return bounds_coordinate(n);
     if (!tx_is_countable(n->arg[0]->dtype))
         return tx_dtype_range(n->dtype);
     a = tx_bounds_of(f, n->arg[0]);
@@ -382,7 +382,7 @@ by_op(tx_facts *f, const tx_node *n)
         return wrapped(n->dtype, exact_sum(n, a, b));
     case TX_OP_FLOORDIV:
     case TX_OP_DIV:
-    case TX_OP_CEILDIV: return quotient(n, a, b);
+    case TX_OP_CEILDIV: return bounds_quotient(n, a, b);
     case TX_OP_FLOORMOD: return floor_remainder(f, n, a, b);
     case TX_OP_MOD: return trunc_remainder(n, a, b);
     case TX_OP_MIN: return (tx_bounds){least(a.lo, b.lo), least(a.hi, b.hi)};
@@ -397,11 +397,11 @@ by_op(tx_facts *f, const tx_node *n)
         return tx_is_signed(n->dtype)
                    ? (tx_bounds){a.hi == POS_INF ? NEG_INF : -1 - a.hi, a.lo == NEG_INF ? POS_INF : -1 - a.lo}
                    : tx_dtype_range(n->dtype);
-    case TX_OP_CAST: return cast(n, a);
+    case TX_OP_CAST: return bounds_cast(n, a);
     case TX_OP_NOT: return (tx_bounds){1 - a.hi, 1 - a.lo};
     case TX_OP_AND: return (tx_bounds){least(a.lo, b.lo), least(a.hi, b.hi)};
     case TX_OP_OR: return (tx_bounds){most(a.lo, b.lo), most(a.hi, b.hi)};
-    default: return coordinate(n);
+    default: return bounds_coordinate(n);
     }
 }
 
@@ -419,7 +419,7 @@ tx_bounds_of(tx_facts *f, const tx_node *n)
     if (f->depth > 500) /* an expression deeper than that is not worth the stack */
         return tx_dtype_range(n->dtype);
     f->depth++;
-    b = by_op(f, n);
+    b = bounds_by_op(f, n);
     k = tx_known_of(f, n);
     if (k && most(k->range.lo, b.lo) <= least(k->range.hi, b.hi))
         b = (tx_bounds){most(k->range.lo, b.lo), least(k->range.hi, b.hi)};
@@ -444,10 +444,10 @@ tx_never_wraps(tx_facts *f, const tx_node *n)
     case TX_OP_ADD:
     case TX_OP_SUB:
     case TX_OP_MUL:
-    case TX_OP_NEG: return fits(n->dtype, exact_sum(n, a, b));
+    case TX_OP_NEG: return bounds_fits(n->dtype, exact_sum(n, a, b));
     case TX_OP_SHL:
         return b.lo >= 0 && b.hi < 63 && b.hi < (int64_t)tx_bits(n->dtype) &&
-               fits(n->dtype, corners(a, (tx_bounds){(int64_t)1 << b.lo, (int64_t)1 << b.hi}, tx_sat_mul));
+               bounds_fits(n->dtype, corners(a, (tx_bounds){(int64_t)1 << b.lo, (int64_t)1 << b.hi}, tx_sat_mul));
     case TX_OP_CAST: /* the value is kept */
         if (!tx_is_countable(n->arg[0]->dtype))
             return false;
@@ -455,7 +455,7 @@ tx_never_wraps(tx_facts *f, const tx_node *n)
             return is_wide_unsigned(n->dtype);
         if (is_wide_unsigned(n->dtype))
             return a.lo >= 0;
-        return (tx_bits(n->dtype) == 64 && tx_is_signed(n->dtype)) || fits(n->dtype, a);
+        return (tx_bits(n->dtype) == 64 && tx_is_signed(n->dtype)) || bounds_fits(n->dtype, a);
     default: return false;
     }
 }

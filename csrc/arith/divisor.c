@@ -29,7 +29,7 @@ make(int64_t multiple, int64_t remainder)
 }
 
 static congruence
-sum(congruence a, congruence b)
+divisor_sum(congruence a, congruence b)
 {
     int64_t r;
 
@@ -44,7 +44,7 @@ negated(congruence a)
 
 /* (m k + r)(n l + s) = mn kl + ms k + nr l + rs */
 static congruence
-product(congruence a, congruence b)
+divisor_product(congruence a, congruence b)
 {
     int64_t mn, ms, nr, rs;
 
@@ -56,7 +56,7 @@ product(congruence a, congruence b)
 
 /* Either of the two. */
 static congruence
-joined(congruence a, congruence b)
+divisor_joined(congruence a, congruence b)
 {
     int64_t d;
 
@@ -77,7 +77,7 @@ static congruence of(tx_facts *f, const tx_node *n);
 
 /* x // c with c | multiple: (m k + r) // c = (m / c) k + r // c */
 static congruence
-quotient(congruence a, int64_t c)
+divisor_quotient(congruence a, int64_t c)
 {
     if (c <= 0 || a.lo % c)
         return nothing;
@@ -108,7 +108,7 @@ masked(congruence a, int64_t c)
 }
 
 static congruence
-by_op(tx_facts *f, const tx_node *n)
+divisor_by_op(tx_facts *f, const tx_node *n)
 {
     congruence r;
     int64_t c = 0;
@@ -116,27 +116,27 @@ by_op(tx_facts *f, const tx_node *n)
 
     switch (n->op) {
     case TX_OP_LIKELY: return of(f, n->arg[0]);
-    case TX_OP_ADD: r = sum(of(f, n->arg[0]), of(f, n->arg[1])); break;
-    case TX_OP_SUB: r = sum(of(f, n->arg[0]), negated(of(f, n->arg[1]))); break;
+    case TX_OP_ADD: r = divisor_sum(of(f, n->arg[0]), of(f, n->arg[1])); break;
+    case TX_OP_SUB: r = divisor_sum(of(f, n->arg[0]), negated(of(f, n->arg[1]))); break;
     case TX_OP_NEG: r = negated(of(f, n->arg[0])); break;
-    case TX_OP_MUL: r = product(of(f, n->arg[0]), of(f, n->arg[1])); break;
+    case TX_OP_MUL: r = divisor_product(of(f, n->arg[0]), of(f, n->arg[1])); break;
     case TX_OP_SHL:
         if (!constant || c < 0 || c > 61 || c >= (int64_t)tx_bits(n->dtype))
             return nothing;
-        r = product(of(f, n->arg[0]), make(0, (int64_t)1 << c));
+        r = divisor_product(of(f, n->arg[0]), make(0, (int64_t)1 << c));
         break;
     case TX_OP_CAST:
         if (!tx_is_countable(n->arg[0]->dtype) || tx_is_bool(n->dtype))
             return nothing;
         r = of(f, n->arg[0]);
         break;
-    case TX_OP_FLOORDIV: return constant ? quotient(of(f, n->arg[0]), c) : nothing;
+    case TX_OP_FLOORDIV: return constant ? divisor_quotient(of(f, n->arg[0]), c) : nothing;
     case TX_OP_FLOORMOD: return constant ? remainder_of(of(f, n->arg[0]), c) : nothing;
     case TX_OP_BAND: return constant ? masked(of(f, n->arg[0]), c) : nothing;
     case TX_OP_MIN:
-    case TX_OP_MAX: return joined(of(f, n->arg[0]), of(f, n->arg[1]));
+    case TX_OP_MAX: return divisor_joined(of(f, n->arg[0]), of(f, n->arg[1]));
     case TX_OP_SELECT:
-    case TX_OP_IF_THEN_ELSE: return joined(of(f, n->arg[1]), of(f, n->arg[2]));
+    case TX_OP_IF_THEN_ELSE: return divisor_joined(of(f, n->arg[1]), of(f, n->arg[2]));
     default: return nothing;
     }
     return tx_never_wraps(f, n) ? r : modulo_size(n->dtype, r);
@@ -163,7 +163,7 @@ of(tx_facts *f, const tx_node *n)
     if (tx_map_get(&f->divisors, tx_memo_key(f, n), &at))
         return f->multiples.at[at];
     f->depth++;
-    r = by_op(f, n);
+    r = divisor_by_op(f, n);
     if ((k = tx_known_of(f, n)) != NULL) {
         r = both(make(k->multiple, k->remainder), r);
         if (k->equal)

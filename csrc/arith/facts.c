@@ -83,7 +83,7 @@ tx_facts_pop(tx_facts *f, uint32_t mark)
 /* ---- single expressions ------------------------------------------------------------------------------------------ */
 
 static uint64_t
-key_of(const tx_node *n)
+facts_key_of(const tx_node *n)
 {
     return tx_is_pure(n) && n->vn ? n->vn : (uint64_t)(uintptr_t)n;
 }
@@ -93,7 +93,7 @@ tx_known_of(const tx_facts *f, const tx_node *n)
 {
     uint64_t at;
 
-    if (f->known.n == 0 || !tx_map_get(&f->index, key_of(n), &at) || at == 0)
+    if (f->known.n == 0 || !tx_map_get(&f->index, facts_key_of(n), &at) || at == 0)
         return NULL;
     return &f->known.at[at - 1];
 }
@@ -116,7 +116,7 @@ amend(tx_facts *f, const tx_node *n)
     const tx_known *old = tx_known_of(f, n);
     tx_known k = old ? *old : (tx_known){.range = {INT64_MIN, INT64_MAX}, .multiple = 1};
 
-    k.key = key_of(n);
+    k.key = facts_key_of(n);
     k.before = old ? (uint32_t)(old - f->known.at) + 1 : 0;
     if (old || !is_unseen(f, n))
         changed(f);

@@ -66,7 +66,7 @@ looks_through(const maker *m, const tx_node *n)
     return m->ring ? n->dtype == m->ring : tx_never_wraps(m->f, n);
 }
 
-static void collect(maker *m, const tx_node *n, int64_t k);
+static void linear_collect(maker *m, const tx_node *n, int64_t k);
 
 static void
 collect_product(maker *m, const tx_node *n, const tx_node *x, int64_t by, int64_t k)
@@ -77,11 +77,11 @@ collect_product(maker *m, const tx_node *n, const tx_node *x, int64_t by, int64_
     if (!looks_through(m, n) || !tx_mul_i64(k, by, &kk))
         tx_lin_term(m->out, n, k);
     else
-        collect(m, x, kk);
+        linear_collect(m, x, kk);
 }
 
 static void
-collect(maker *m, const tx_node *n, int64_t k)
+linear_collect(maker *m, const tx_node *n, int64_t k)
 {
     const tx_known *known;
     int64_t v, kv;
@@ -109,14 +109,14 @@ collect(maker *m, const tx_node *n, int64_t k)
         if (!looks_through(m, n) || k == INT64_MIN)
             goto atom;
         m->out->cost++;
-        collect(m, n->arg[0], k);
-        collect(m, n->arg[1], n->op == TX_OP_ADD ? k : -k);
+        linear_collect(m, n->arg[0], k);
+        linear_collect(m, n->arg[1], n->op == TX_OP_ADD ? k : -k);
         break;
     case TX_OP_NEG:
         if (!looks_through(m, n) || k == INT64_MIN)
             goto atom;
         m->out->cost++;
-        collect(m, n->arg[0], -k);
+        linear_collect(m, n->arg[0], -k);
         break;
     case TX_OP_MUL:
         if (tx_const_i64(n->arg[1], &v) && (v >= 0 || tx_is_signed(n->dtype)))
@@ -135,14 +135,14 @@ collect(maker *m, const tx_node *n, int64_t k)
         if (m->only || !looks_through(m, n) || tx_is_bool(n->arg[0]->dtype))
             goto atom;
         m->out->cost++;
-        collect(m, n->arg[0], k);
+        linear_collect(m, n->arg[0], k);
         break;
-    case TX_OP_LIKELY: collect(m, n->arg[0], k); break;
+    case TX_OP_LIKELY: linear_collect(m, n->arg[0], k); break;
     case TX_OP_VAR:
         known = m->only ? NULL : tx_known_of(m->f, n);
         if (!known || !known->equal)
             goto atom;
-        collect(m, known->equal, k);
+        linear_collect(m, known->equal, k);
         break;
     default:
     atom:
@@ -153,31 +153,31 @@ collect(maker *m, const tx_node *n, int64_t k)
 }
 
 static void
-start(tx_facts *f, const tx_node *n, tx_lin *out, tx_dtype ring, tx_dtype only)
+linear_start(tx_facts *f, const tx_node *n, tx_lin *out, tx_dtype ring, tx_dtype only)
 {
     maker m = {f, out, ring, only, 0};
 
     out->c = 0;
     out->n = out->cost = 0;
     out->failed = false;
-    collect(&m, n, 1);
+    linear_collect(&m, n, 1);
 }
 
 void
 tx_lin_exact(tx_facts *f, const tx_node *n, tx_lin *out)
 {
-    start(f, n, out, 0, 0);
+    linear_start(f, n, out, 0, 0);
 }
 
 void
 tx_lin_plain(tx_facts *f, const tx_node *n, tx_lin *out)
 {
-    start(f, n, out, 0, n->dtype);
+    linear_start(f, n, out, 0, n->dtype);
 }
 
 /* Coefficients modulo 2^bits, nearest to 0. */
 static void
-reduce(tx_lin *l, tx_dtype t)
+linear_reduce(tx_lin *l, tx_dtype t)
 {
     unsigned bits = tx_bits(t);
     uint32_t kept = 0;
@@ -196,8 +196,8 @@ reduce(tx_lin *l, tx_dtype t)
 void
 tx_lin_ring(tx_facts *f, const tx_node *n, tx_lin *out)
 {
-    start(f, n, out, n->dtype, n->dtype);
-    reduce(out, n->dtype);
+    linear_start(f, n, out, n->dtype, n->dtype);
+    linear_reduce(out, n->dtype);
 }
 
 /* ---- to expressions ---------------------------------------------------------------------------------------------- */
@@ -221,7 +221,7 @@ tx_lin_cost(const tx_lin *l)
 }
 
 static const tx_node *
-scaled(tx_ctx *c, const tx_node *atom, int64_t k, tx_dtype t)
+linear_scaled(tx_ctx *c, const tx_node *atom, int64_t k, tx_dtype t)
 {
     return k == 1 ? atom : tx_binary(c, TX_OP_MUL, atom, tx_int(c, t, k));
 }
@@ -236,7 +236,7 @@ tx_lin_build(tx_facts *f, const tx_lin *l, tx_dtype t)
 
     for (uint32_t i = 0; i < l->n; i++)
         if (l->t[i].k > 0) {
-            const tx_node *x = scaled(c, l->t[i].atom, l->t[i].k, t);
+            const tx_node *x = linear_scaled(c, l->t[i].atom, l->t[i].k, t);
             r = r ? tx_binary(c, TX_OP_ADD, r, x) : x;
         }
     if (!r && rest > 0) {
@@ -245,7 +245,7 @@ tx_lin_build(tx_facts *f, const tx_lin *l, tx_dtype t)
     }
     for (uint32_t i = 0; i < l->n; i++)
         if (l->t[i].k < 0) {
-            const tx_node *x = scaled(c, l->t[i].atom, -l->t[i].k, t);
+            const tx_node *x = linear_scaled(c, l->t[i].atom, -l->t[i].k, t);
             r = r ? tx_binary(c, TX_OP_SUB, r, x) : tx_unary(c, TX_OP_NEG, x);
         }
     if (!r)
@@ -261,7 +261,7 @@ tx_lin_build(tx_facts *f, const tx_lin *l, tx_dtype t)
 
 /* sum + k * bound, or `unknown` for good once anything overflows. */
 static int64_t
-end(int64_t sum, int64_t k, int64_t bound, int64_t unknown)
+linear_end(int64_t sum, int64_t k, int64_t bound, int64_t unknown)
 {
     int64_t r;
 
@@ -283,8 +283,8 @@ tx_lin_bounds(tx_facts *f, const tx_lin *l)
         int64_t k = l->t[i].k;
         if (b.hi == INT64_MIN || b.lo == INT64_MAX) /* constants at the edge look like infinities */
             return (tx_bounds){INT64_MIN, INT64_MAX};
-        sum.lo = end(sum.lo, k, k > 0 ? b.lo : b.hi, INT64_MIN);
-        sum.hi = end(sum.hi, k, k > 0 ? b.hi : b.lo, INT64_MAX);
+        sum.lo = linear_end(sum.lo, k, k > 0 ? b.lo : b.hi, INT64_MIN);
+        sum.hi = linear_end(sum.hi, k, k > 0 ? b.hi : b.lo, INT64_MAX);
     }
     return sum;
 }
@@ -296,7 +296,7 @@ typedef struct proof {
 
 /* l = k * fact + rest with k > 0 and one atom gone: l >= 0 when rest >= 0. */
 static bool
-prove(proof *p, const tx_lin *l, int depth)
+linear_prove(proof *p, const tx_lin *l, int depth)
 {
     if (l->failed)
         return false;
@@ -317,7 +317,7 @@ prove(proof *p, const tx_lin *l, int depth)
                     return false;
                 rest = *l;
                 tx_lin_add(&rest, fact, -k);
-                if (prove(p, &rest, depth - 1))
+                if (linear_prove(p, &rest, depth - 1))
                     return true;
             }
     }
@@ -329,5 +329,5 @@ tx_prove_least(tx_facts *f, const tx_lin *l)
 {
     proof p = {f, 100};
 
-    return prove(&p, l, 3);
+    return linear_prove(&p, l, 3);
 }

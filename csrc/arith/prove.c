@@ -24,7 +24,7 @@ is_above(tx_facts *f, const tx_lin *a, const tx_lin *b, int64_t less)
 }
 
 static int64_t
-common_divisor(int64_t a, int64_t b)
+prove_common_divisor(int64_t a, int64_t b)
 {
     while (b) {
         int64_t r = a % b;
@@ -48,13 +48,13 @@ never_meets(tx_facts *f, const tx_lin *a, const tx_lin *b)
         tx_divisor_of(f, d.t[i].atom, &m, &r);
         if (!tx_mul_i64(d.t[i].k, m, &km) || !tx_mul_i64(d.t[i].k, r, &kr) || !tx_add_i64(c, kr, &c) || km == INT64_MIN)
             return false;
-        g = common_divisor(g, km);
+        g = prove_common_divisor(g, km);
     }
     return !d.failed && (g == 0 ? c != 0 : tx_floor_mod(c, g) != 0);
 }
 
 static int
-compare(tx_facts *f, unsigned op, const tx_node *x, const tx_node *y)
+prove_compare(tx_facts *f, unsigned op, const tx_node *x, const tx_node *y)
 {
     tx_lin a, b;
 
@@ -118,8 +118,8 @@ tx_prove(tx_facts *f, const tx_node *cond)
     case TX_OP_GT:
     case TX_OP_GE:
         if (tx_is_countable(cond->arg[0]->dtype) && tx_is_countable(cond->arg[1]->dtype))
-            r = cond->op == TX_OP_NE ? negation(compare(f, TX_OP_EQ, cond->arg[0], cond->arg[1]))
-                                     : compare(f, cond->op, cond->arg[0], cond->arg[1]);
+            r = cond->op == TX_OP_NE ? negation(prove_compare(f, TX_OP_EQ, cond->arg[0], cond->arg[1]))
+                                     : prove_compare(f, cond->op, cond->arg[0], cond->arg[1]);
         break;
     default: {
         tx_bounds v = tx_bounds_of(f, cond);

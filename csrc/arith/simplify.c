@@ -9,16 +9,16 @@
 /* Gives the better expression, or NULL when the rule does not apply. */
 typedef const tx_node *(*rule)(tx_facts *f, const tx_node *n);
 
-static const tx_node *simplify(tx_facts *f, const tx_node *n, bool part);
+static const tx_node *simplify_simplify(tx_facts *f, const tx_node *n, bool part);
 
 static const tx_node *
-binary(tx_facts *f, unsigned op, const tx_node *a, const tx_node *b)
+simplify_binary(tx_facts *f, unsigned op, const tx_node *a, const tx_node *b)
 {
     return tx_binary(f->c, op, a, b);
 }
 
 static const tx_node *
-constant(tx_facts *f, const tx_node *like, int64_t v)
+simplify_constant(tx_facts *f, const tx_node *like, int64_t v)
 {
     return tx_int(f->c, like->dtype, v);
 }
@@ -45,7 +45,7 @@ known_value(tx_facts *f, const tx_node *n)
 {
     tx_bounds b = tx_bounds_of(f, n);
 
-    return b.lo == b.hi && b.lo != INT64_MIN && b.lo != INT64_MAX ? constant(f, n, b.lo) : NULL;
+    return b.lo == b.hi && b.lo != INT64_MIN && b.lo != INT64_MAX ? simplify_constant(f, n, b.lo) : NULL;
 }
 
 /* a < b -> true or false when it can be proved */
@@ -54,7 +54,7 @@ known_condition(tx_facts *f, const tx_node *n)
 {
     int r = tx_prove(f, n);
 
-    return r < 0 ? NULL : constant(f, n, r);
+    return r < 0 ? NULL : simplify_constant(f, n, r);
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
@@ -111,8 +111,8 @@ divide_multiples(tx_facts *f, const tx_node *n)
     }
     if ((q.n == 0 && q.c == 0) || !is_inside(b, n->dtype) || tx_lin_cost(&q) + 1 + tx_lin_cost(&l) > l.cost)
         return NULL;
-    return binary(f, TX_OP_ADD, tx_lin_build(f, &q, n->dtype),
-                  binary(f, n->op, tx_lin_build(f, &l, n->dtype), n->arg[1]));
+    return simplify_binary(f, TX_OP_ADD, tx_lin_build(f, &q, n->dtype),
+                           simplify_binary(f, n->op, tx_lin_build(f, &l, n->dtype), n->arg[1]));
 }
 
 /* (x // a) // b -> x // (a*b) */
@@ -125,7 +125,7 @@ divide_twice(tx_facts *f, const tx_node *n)
     if (x->op != TX_OP_FLOORDIV || !tx_const_i64(n->arg[1], &b) || !tx_const_i64(x->arg[1], &a) || a <= 0 || b <= 0 ||
         !tx_mul_i64(a, b, &ab) || ab > tx_dtype_range(n->dtype).hi)
         return NULL;
-    return binary(f, TX_OP_FLOORDIV, x->arg[0], constant(f, n, ab));
+    return simplify_binary(f, TX_OP_FLOORDIV, x->arg[0], simplify_constant(f, n, ab));
 }
 
 /* (g*y + r) // (g*d) -> (y + r // g) // d */
@@ -154,7 +154,7 @@ divide_common_factor(tx_facts *f, const tx_node *n)
     l.c = tx_floor_div(l.c, g);
     if (!is_inside(tx_lin_bounds(f, &l), n->dtype) || tx_lin_cost(&l) > l.cost)
         return NULL;
-    return binary(f, TX_OP_FLOORDIV, tx_lin_build(f, &l, n->dtype), constant(f, n, c / g));
+    return simplify_binary(f, TX_OP_FLOORDIV, tx_lin_build(f, &l, n->dtype), simplify_constant(f, n, c / g));
 }
 
 /* The sum without multiples of c: exact, or modulo 2^bits when c divides that. Gives false when nothing is known. */
@@ -177,7 +177,7 @@ without_multiples(tx_facts *f, const tx_node *x, int64_t c, tx_lin *l)
 
 /* (a*c + b) % c -> b % c; with 0 <= b < c -> b. Also for x & (2^k - 1), with c = 2^k. */
 static const tx_node *
-reduce(tx_facts *f, const tx_node *n, int64_t c)
+simplify_reduce(tx_facts *f, const tx_node *n, int64_t c)
 {
     tx_lin l;
     tx_bounds b;
@@ -192,7 +192,7 @@ reduce(tx_facts *f, const tx_node *n, int64_t c)
     }
     if (tx_lin_cost(&l) >= l.cost || (!is_power_of_two(c) && !is_inside(b, n->dtype)))
         return NULL;
-    return binary(f, n->op, tx_lin_build(f, &l, n->dtype), n->arg[1]);
+    return simplify_binary(f, n->op, tx_lin_build(f, &l, n->dtype), n->arg[1]);
 }
 
 static const tx_node *
@@ -200,7 +200,7 @@ reduce_multiples(tx_facts *f, const tx_node *n)
 {
     int64_t c;
 
-    return tx_const_i64(n->arg[1], &c) && c > 1 ? reduce(f, n, c) : NULL;
+    return tx_const_i64(n->arg[1], &c) && c > 1 ? simplify_reduce(f, n, c) : NULL;
 }
 
 /* (x % (c*d)) % c -> x % c */
@@ -214,7 +214,7 @@ reduce_twice(tx_facts *f, const tx_node *n)
     if (x->op != TX_OP_FLOORMOD || !tx_const_i64(n->arg[1], &outer) || !tx_const_i64(x->arg[1], &inner) || outer <= 0 ||
         inner <= 0 || inner % outer)
         return NULL;
-    return binary(f, TX_OP_FLOORMOD, x->arg[0], n->arg[1]);
+    return simplify_binary(f, TX_OP_FLOORMOD, x->arg[0], n->arg[1]);
 }
 
 /* truncdiv(x, c), truncmod(x, c) -> x // c, x % c with 0 <= x and 0 < c */
@@ -223,7 +223,7 @@ truncate_positive(tx_facts *f, const tx_node *n)
 {
     if (tx_bounds_of(f, n->arg[0]).lo < 0 || tx_bounds_of(f, n->arg[1]).lo <= 0)
         return NULL;
-    return binary(f, n->op == TX_OP_DIV ? TX_OP_FLOORDIV : TX_OP_FLOORMOD, n->arg[0], n->arg[1]);
+    return simplify_binary(f, n->op == TX_OP_DIV ? TX_OP_FLOORDIV : TX_OP_FLOORMOD, n->arg[0], n->arg[1]);
 }
 
 /* ceildiv(a*c, c) -> a. The product does not wrap. */
@@ -252,7 +252,7 @@ mask_low(tx_facts *f, const tx_node *n)
 
     if (!tx_const_i64(n->arg[1], &c) || c <= 0 || c == INT64_MAX || !is_power_of_two(c + 1))
         return NULL;
-    return reduce(f, n, c + 1);
+    return simplify_reduce(f, n, c + 1);
 }
 
 /* x & c -> 0 when x is a multiple of a power of two above c */
@@ -265,7 +265,7 @@ mask_nothing(tx_facts *f, const tx_node *n)
         return NULL;
     tx_divisor_of(f, n->arg[0], &m, &r);
     m &= -m;
-    return r == 0 && m > c ? constant(f, n, 0) : NULL;
+    return r == 0 && m > c ? simplify_constant(f, n, 0) : NULL;
 }
 
 /* x ^ c, x | c -> x + c when x is a multiple of a power of two above c */
@@ -278,7 +278,7 @@ join_disjoint(tx_facts *f, const tx_node *n)
         return NULL;
     tx_divisor_of(f, n->arg[0], &m, &r);
     m &= -m;
-    return r == 0 && m > c ? binary(f, TX_OP_ADD, n->arg[0], n->arg[1]) : NULL;
+    return r == 0 && m > c ? simplify_binary(f, TX_OP_ADD, n->arg[0], n->arg[1]) : NULL;
 }
 
 /* (a*2^k + b) >> k -> a with 0 <= b < 2^k. The sum does not wrap. */
@@ -306,8 +306,8 @@ static const tx_node *
 choose_proved(tx_facts *f, const tx_node *n)
 {
     const tx_node *a = n->arg[0], *b = n->arg[1];
-    int below = tx_prove(f, binary(f, TX_OP_LE, a, b)),
-        above = below >= 0 ? -1 : tx_prove(f, binary(f, TX_OP_LE, b, a));
+    int below = tx_prove(f, simplify_binary(f, TX_OP_LE, a, b)),
+        above = below >= 0 ? -1 : tx_prove(f, simplify_binary(f, TX_OP_LE, b, a));
 
     if (below < 0 && above == 1)
         below = tx_same_expr(a, b) ? 1 : 0;
@@ -419,8 +419,9 @@ with_simple_operands(tx_facts *f, const tx_node *n)
     if (n->nargs > 4 && (args = tx_new(f->c, const tx_node *, n->nargs)) == NULL)
         return n;
     for (uint32_t i = 0; i < n->nargs; i++) {
-        args[i] =
-            n->arg[i] ? simplify(f, n->arg[i], is_sum(n) && is_sum(n->arg[i]) && n->dtype == n->arg[i]->dtype) : NULL;
+        args[i] = n->arg[i]
+                      ? simplify_simplify(f, n->arg[i], is_sum(n) && is_sum(n->arg[i]) && n->dtype == n->arg[i]->dtype)
+                      : NULL;
         if (!args[i] || (i == 1 && args[1] != n->arg[1] && is_refused(n, args[1])))
             args[i] = n->arg[i];
         changed |= args[i] != n->arg[i];
@@ -432,7 +433,7 @@ with_simple_operands(tx_facts *f, const tx_node *n)
 
 /* part: n is an operand of a sum, which collects the terms of all of it at once. */
 static const tx_node *
-simplify(tx_facts *f, const tx_node *n, bool part)
+simplify_simplify(tx_facts *f, const tx_node *n, bool part)
 {
     tx_map *memo = part ? &f->simple_part : &f->simple;
     const tx_node *r = n;
@@ -459,7 +460,7 @@ simplify(tx_facts *f, const tx_node *n, bool part)
                 continue;
             better = rules[r->op][i](f, r);
             if (better && better != r) {
-                r = simplify(f, better, part);
+                r = simplify_simplify(f, better, part);
                 break;
             }
         }
@@ -472,5 +473,5 @@ simplify(tx_facts *f, const tx_node *n, bool part)
 const tx_node *
 tx_simplify(tx_facts *f, const tx_node *e)
 {
-    return e ? simplify(f, e, false) : NULL;
+    return e ? simplify_simplify(f, e, false) : NULL;
 }

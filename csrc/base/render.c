@@ -65,7 +65,7 @@ count_chars(const char *p, size_t n)
 
 /* The text of a line of the file, without its end. */
 static const char *
-source_line(const tx_file *f, uint32_t line, size_t *len)
+render_source_line(const tx_file *f, uint32_t line, size_t *len)
 {
     const char *p, *end, *nl;
 
@@ -121,7 +121,7 @@ static void
 render_excerpt(tx_sb *out, const tx_ctx *c, const tx_span_info *s)
 {
     size_t len, from = s->col, to, lo, hi, wide = 0;
-    const char *line = source_line(&c->files.at[s->file], s->line, &len);
+    const char *line = render_source_line(&c->files.at[s->file], s->line, &len);
     uint32_t code;
 
     if (!line || from > len)
@@ -147,7 +147,7 @@ render_place(tx_sb *out, const tx_ctx *c, const tx_span_info *s)
 {
     const tx_file *f = &c->files.at[s->file];
     size_t len = 0, col = s->col;
-    const char *line = source_line(f, s->line, &len);
+    const char *line = render_source_line(f, s->line, &len);
 
     if (line)
         col = col < len ? count_chars(line, col) : count_chars(line, len);

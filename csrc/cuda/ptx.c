@@ -25,7 +25,7 @@ typedef struct ptx_helper {
 } ptx_helper;
 
 static ptx_carrier
-carrier(tx_dtype t)
+carrier_of(tx_dtype t)
 {
     switch (tx_kind(t)) {
     case TX_KIND_BOOL: return (ptx_carrier){"bool", "r", "uint"};
@@ -48,13 +48,13 @@ carrier(tx_dtype t)
 }
 
 static const tx_ptx_operand *
-operand_of(const ptx_helper *h, uint32_t arg)
+ptx_operand_of(const ptx_helper *h, uint32_t arg)
 {
     return &h->row->op[h->call->op_of[arg]];
 }
 
 static const char *
-type_of(const ptx_helper *h, const tx_ptx_operand *o)
+ptx_type_of(const ptx_helper *h, const tx_ptx_operand *o)
 {
     return tx_ptx_type(h->row, h->call->choice, o);
 }
@@ -71,14 +71,14 @@ value_of(const ptx_helper *h, uint32_t arg)
 {
     const tx_node *n = h->n->arg[arg];
 
-    return arg < h->call->nargs && operand_of(h, arg)->mode != 'r' ? n->arg[0] : n;
+    return arg < h->call->nargs && ptx_operand_of(h, arg)->mode != 'r' ? n->arg[0] : n;
 }
 
 static tx_dtype
 dtype_of(const ptx_helper *h, uint32_t arg)
 {
-    if (arg < h->call->nargs && operand_of(h, arg)->kind == TX_PTX_ADDR)
-        return narrow_address(type_of(h, operand_of(h, arg))) ? TX_U32 : TX_HANDLE;
+    if (arg < h->call->nargs && ptx_operand_of(h, arg)->kind == TX_PTX_ADDR)
+        return narrow_address(ptx_type_of(h, ptx_operand_of(h, arg))) ? TX_U32 : TX_HANDLE;
     return value_of(h, arg)->dtype;
 }
 
@@ -111,9 +111,9 @@ bridge(ptx_helper *h, uint32_t arg, const char *type, char mode, const char *ope
 static void
 register_argument(ptx_helper *h, uint32_t arg, char mode, bool keep)
 {
-    const tx_ptx_operand *o = operand_of(h, arg);
-    const char *type = o->kind == TX_PTX_ADDR ? "" : type_of(h, o);
-    ptx_carrier k = carrier(dtype_of(h, arg));
+    const tx_ptx_operand *o = ptx_operand_of(h, arg);
+    const char *type = o->kind == TX_PTX_ADDR ? "" : ptx_type_of(h, o);
+    ptx_carrier k = carrier_of(dtype_of(h, arg));
     char name[16], operand[12];
 
     snprintf(name, sizeof name, "a%u", arg);
@@ -141,7 +141,7 @@ number_arguments(ptx_helper *h)
 {
     for (int written = 1; written >= 0; written--)
         for (uint32_t i = 0; i < h->call->nargs; i++) {
-            const tx_ptx_operand *o = operand_of(h, i);
+            const tx_ptx_operand *o = ptx_operand_of(h, i);
             if (o->kind == TX_PTX_IMM || tx_ptx_is_sunk(h->call, i)) {
                 snprintf(h->word[i], sizeof h->word[i], "_");
                 if (o->kind == TX_PTX_IMM)
@@ -153,18 +153,18 @@ number_arguments(ptx_helper *h)
         }
     for (uint32_t i = 0; i < h->call->nargs; i++) {
         char name[16];
-        const tx_ptx_operand *o = operand_of(h, i);
+        const tx_ptx_operand *o = ptx_operand_of(h, i);
         if (o->kind == TX_PTX_IMM || tx_ptx_is_sunk(h->call, i))
             continue;
         snprintf(name, sizeof name, "a%u", i);
-        parameter(h, carrier(dtype_of(h, i)).type, o->mode != 'r', name);
-        h->memory |= o->kind == TX_PTX_ADDR && strcmp(type_of(h, o), "tmem") != 0;
+        parameter(h, carrier_of(dtype_of(h, i)).type, o->mode != 'r', name);
+        h->memory |= o->kind == TX_PTX_ADDR && strcmp(ptx_type_of(h, o), "tmem") != 0;
     }
 }
 
 /* The words of one operand: a group in braces, a composite address, or one word; gives the next argument. */
 static uint32_t
-operand_text(ptx_helper *h, int op, uint32_t arg, bool *piped)
+ptx_operand_text(ptx_helper *h, int op, uint32_t arg, bool *piped)
 {
     const tx_ptx_operand *o = &h->row->op[op];
     bool plain = tx_ptx_count(h->row, h->call->choice, o) < 0, first = true;
@@ -208,7 +208,7 @@ instruction_text(ptx_helper *h)
         if (o->kind == TX_PTX_TEXT)
             tx_sb_puts(&h->text, o->name);
         else
-            arg = operand_text(h, op, arg, &piped);
+            arg = ptx_operand_text(h, op, arg, &piped);
         op += o->composite;
     }
     tx_sb_putc(&h->text, ';');
@@ -231,7 +231,7 @@ helper_name(ptx_helper *h)
     }
     tx_sb_free(&op);
     for (uint32_t i = 0; i < h->call->nargs; i++) {
-        const tx_ptx_operand *o = operand_of(h, i);
+        const tx_ptx_operand *o = ptx_operand_of(h, i);
         if (o->kind == TX_PTX_IMM)
             tx_sb_f(&h->name, h->n->arg[i]->u.i < 0 ? "_m%lld" : "_%lld",
                     (long long)(h->n->arg[i]->u.i < 0 ? -h->n->arg[i]->u.i : h->n->arg[i]->u.i));
@@ -250,7 +250,7 @@ name_suffix(ptx_helper *h)
 
     tx_sb_f(&h->name, "_%u", h->call->nargs);
     for (uint32_t i = 0; i < h->call->nargs; i++) {
-        const tx_ptx_operand *o = operand_of(h, i);
+        const tx_ptx_operand *o = ptx_operand_of(h, i);
         tx_dtype t = o->kind == TX_PTX_REG && !tx_ptx_is_sunk(h->call, i) ? dtype_of(h, i) : TX_VOID;
         if (t == TX_VOID || t == last)
             continue;
@@ -299,20 +299,20 @@ free_helper(ptx_helper *h)
 /* ---- the call ------------------------------------------------------------------------------------------------------ */
 
 static void
-argument(ptx_helper *h, tx_sb *o, uint32_t arg)
+put_argument(ptx_helper *h, tx_sb *o, uint32_t arg)
 {
     const tx_node *n = value_of(h, arg);
-    const tx_ptx_operand *op = arg < h->call->nargs ? operand_of(h, arg) : NULL;
+    const tx_ptx_operand *op = arg < h->call->nargs ? ptx_operand_of(h, arg) : NULL;
 
     if (!op) {
         em_expr_as(h->e, o, TX_U32, n, EM_ARG);
     } else if (op->mode != 'r') {
         em_element(h->e, o, n->u.buf, n->arg[0], EM_ARG);
-    } else if (op->kind == TX_PTX_ADDR && tx_is_handle(n->dtype) && narrow_address(type_of(h, op))) {
+    } else if (op->kind == TX_PTX_ADDR && tx_is_handle(n->dtype) && narrow_address(ptx_type_of(h, op))) {
         tx_sb_puts(o, "(uint)__cvta_generic_to_shared(");
         em_expr(h->e, o, n, EM_ARG);
         tx_sb_putc(o, ')');
-    } else if (op->kind == TX_PTX_ADDR && !tx_is_handle(n->dtype) && !narrow_address(type_of(h, op))) {
+    } else if (op->kind == TX_PTX_ADDR && !tx_is_handle(n->dtype) && !narrow_address(ptx_type_of(h, op))) {
         tx_sb_puts(o, "(const void*)");
         em_expr(h->e, o, n, EM_UNARY);
     } else {
@@ -330,9 +330,9 @@ use_types(ptx_helper *h)
         em_elem_type(h->e, TX_U32);
         if (tx_bits(t) == 8)
             em_elem_type(h->e, TX_DTYPE(TX_KIND_U16, 1));
-        if (i < h->call->nargs && operand_of(h, i)->kind == TX_PTX_IMM && h->n->arg[i]->op != TX_OP_INT) {
+        if (i < h->call->nargs && ptx_operand_of(h, i)->kind == TX_PTX_IMM && h->n->arg[i]->op != TX_OP_INT) {
             tx_fail(h->e->c, h->n->arg[i]->span ? h->n->arg[i]->span : h->e->span, TX_E_PTX_CONSTANT,
-                    operand_of(h, i)->name);
+                    ptx_operand_of(h, i)->name);
             return false;
         }
     }
@@ -376,10 +376,10 @@ em_ptx(em *e, tx_sb *o, const tx_node *n)
         make_helper(&h);
         tx_sb_f(o, "%s(", h.name.text);
         for (uint32_t i = 0; i < n->nargs; i++) {
-            if (i < h.call->nargs && (operand_of(&h, i)->kind == TX_PTX_IMM || tx_ptx_is_sunk(h.call, i)))
+            if (i < h.call->nargs && (ptx_operand_of(&h, i)->kind == TX_PTX_IMM || tx_ptx_is_sunk(h.call, i)))
                 continue;
             tx_sb_puts(o, nwritten++ ? ", " : "");
-            argument(&h, o, i);
+            put_argument(&h, o, i);
         }
         tx_sb_putc(o, ')');
     }

@@ -91,7 +91,7 @@ let_go(tx_vm *vm, tx_cta *cta, uint32_t id, const tx_barrier *b)
 }
 
 static int
-try_release(tx_vm *vm, tx_cta *cta, uint32_t id)
+barrier_try_release(tx_vm *vm, tx_cta *cta, uint32_t id)
 {
     tx_barrier *b = &cta->barrier[id], done;
     if (!b->arrived || b->arrived + (b->counted ? 0 : cta->exited) < b->expected)
@@ -191,7 +191,7 @@ arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
     b->acc_or = b->acc_or || any;
     if (kind_of(in) == TX_BAR_ARRIVE)
         go_on(vm, w, in, id, b);
-    return try_release(vm, cta, id);
+    return barrier_try_release(vm, cta, id);
 }
 
 /* Parts of one warp that wait at different statements, or one that waits for lanes which have left. */
@@ -318,7 +318,7 @@ tx_barrier_left(tx_vm *vm, tx_warp *w)
             break;
         }
     for (uint32_t left = w->cta->open; left; left &= left - 1) {
-        int r = try_release(vm, w->cta, tx_first_lane(left));
+        int r = barrier_try_release(vm, w->cta, tx_first_lane(left));
         if (r != TX_RUN_ON)
             return r;
     }

@@ -67,7 +67,7 @@ all_met(tx_shadow *s, uint32_t warps)
 }
 
 static bool
-begin(tx_vm *vm, tx_cta *cta)
+check_race_begin(tx_vm *vm, tx_cta *cta)
 {
     tx_shadow *s = cta->shadow;
     (void)vm;
@@ -85,13 +85,13 @@ begin(tx_vm *vm, tx_cta *cta)
 }
 
 static bool
-end(tx_vm *vm, tx_cta *cta)
+check_race_end(tx_vm *vm, tx_cta *cta)
 {
     return vm->unwritten.cta != cta || tell_unwritten(vm);
 }
 
 static void
-barrier(tx_vm *vm, tx_cta *cta, uint32_t warps)
+check_race_barrier(tx_vm *vm, tx_cta *cta, uint32_t warps)
 {
     tx_shadow *s = cta->shadow;
     uint32_t seen[TX_MAX_WARPS] = {0}, live = 0;
@@ -168,7 +168,7 @@ reads_ordered(const tx_shadow *s, uint32_t thread, uint32_t g)
 /* ---- reports ----------------------------------------------------------------------------------------------------- */
 
 static bool
-report(const tx_access *a, uint32_t lane, int64_t off, uint32_t other, const char *other_role)
+check_race_report(const tx_access *a, uint32_t lane, int64_t off, uint32_t other, const char *other_role)
 {
     tx_vm *vm = a->vm;
     uint32_t site = other & TX_WHO_SITE;
@@ -237,7 +237,7 @@ note_read(tx_shadow *s, uint32_t g, uint32_t thread, uint32_t who)
 }
 
 static bool
-one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off)
+check_race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off)
 {
     uint32_t thread = a->f->warp->index * TX_LANES + lane, who = stamp(a, thread);
     uint32_t wtime = s->wtime[g], writer = s->wwho[g];
@@ -252,18 +252,18 @@ one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off)
     else if (a->vm->unwritten.set && a->vm->unwritten.granule == g && a->vm->unwritten.cta == a->f->warp->cta &&
              !ordered(s, thread, a->vm->unwritten.thread, a->vm->unwritten.time)) {
         a->vm->unwritten.set = false;
-        if (!report(a, lane, off, a->vm->unwritten.thread << TX_WHO_THREAD | (a->vm->unwritten.site & TX_WHO_SITE),
-                    "load"))
+        if (!check_race_report(
+                a, lane, off, a->vm->unwritten.thread << TX_WHO_THREAD | (a->vm->unwritten.site & TX_WHO_SITE), "load"))
             return false;
     }
     if (wtime >= s->e.floor && !both_atomic && !ordered(s, thread, writer >> TX_WHO_THREAD, wtime))
-        if (!report(a, lane, off, writer, writer & TX_WHO_ATOMIC ? "atomic" : "store"))
+        if (!check_race_report(a, lane, off, writer, writer & TX_WHO_ATOMIC ? "atomic" : "store"))
             return false;
     if (a->kind == TX_READ) {
         note_read(s, g, thread, who);
         return true;
     }
-    if (!reads_ordered(s, thread, g) && !report(a, lane, off, s->rwho[g] & ~(uint32_t)TX_WHO_ATOMIC, "load"))
+    if (!reads_ordered(s, thread, g) && !check_race_report(a, lane, off, s->rwho[g] & ~(uint32_t)TX_WHO_ATOMIC, "load"))
         return false;
     s->wtime[g] = s->e.now;
     s->wwho[g] = who;
@@ -277,7 +277,7 @@ thread_access(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off)
     unsigned shift = a->vm->p->granule_shift;
     uint32_t g = a->f->warp->cta->mem[a->mem].granule + (uint32_t)(off >> shift), n = a->size >> shift;
     for (uint32_t i = 0; i < (n ? n : 1); i++)
-        if (!one(a, s, g + i, lane, off))
+        if (!check_race_one(a, s, g + i, lane, off))
             return false;
     return true;
 }
@@ -285,7 +285,7 @@ thread_access(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off)
 /* ---- hooks ------------------------------------------------------------------------------------------------------- */
 
 static bool
-range(const tx_access *a, int64_t off)
+check_race_range(const tx_access *a, int64_t off)
 {
     tx_shadow *s = a->f->warp->cta->shadow;
     unsigned shift = a->vm->p->granule_shift;
@@ -350,4 +350,5 @@ lanes_access(const tx_access *a, const int64_t *off, uint32_t lanes)
     return true;
 }
 
-const tx_hooks tx_race_hooks = {begin, end, range, point, lanes_access, barrier, warp_sync};
+const tx_hooks tx_race_hooks = {check_race_begin, check_race_end,     check_race_range, point,
+                                lanes_access,     check_race_barrier, warp_sync};

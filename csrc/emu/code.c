@@ -121,7 +121,7 @@ void
 tx_code_pop(tx_code *g, tx_scope_mark m)
 {
     while (g->binds.n > m.binds) {
-        tx_bind *b = &g->binds.at[--g->binds.n];
+        code_binding *b = &g->binds.at[--g->binds.n];
         if (!tx_map_put(&g->names, (uint64_t)(uintptr_t)b->key, b->before))
             g->failed = true;
     }
@@ -135,11 +135,11 @@ tx_code_pop(tx_code *g, tx_scope_mark m)
     tx_code_free_temps(g, m.live);
 }
 
-static tx_bind *
-bind(tx_code *g, const tx_var *v)
+static code_binding *
+code_bind(tx_code *g, const tx_var *v)
 {
     uint64_t before = 0;
-    tx_bind b = {.key = v};
+    code_binding b = {.key = v};
     tx_map_get(&g->names, (uint64_t)(uintptr_t)v, &before);
     b.before = before;
     if (!tx_push(g->c, &g->binds, b) || !tx_map_put(&g->names, (uint64_t)(uintptr_t)v, g->binds.n)) {
@@ -152,7 +152,7 @@ bind(tx_code *g, const tx_var *v)
 bool
 tx_code_bind(tx_code *g, const tx_var *v, tx_val val)
 {
-    tx_bind *b = bind(g, v);
+    code_binding *b = code_bind(g, v);
     if (b)
         b->val = val;
     return b != NULL;
@@ -161,7 +161,7 @@ tx_code_bind(tx_code *g, const tx_var *v, tx_val val)
 tx_storage *
 tx_code_bind_storage(tx_code *g, const tx_var *v, tx_storage st)
 {
-    tx_bind *b = bind(g, v);
+    code_binding *b = code_bind(g, v);
     if (!b)
         return NULL;
     b->is_storage = true;
@@ -169,7 +169,7 @@ tx_code_bind_storage(tx_code *g, const tx_var *v, tx_storage st)
     return &b->st;
 }
 
-tx_bind *
+code_binding *
 tx_code_find(tx_code *g, const tx_var *v)
 {
     uint64_t at;
@@ -403,7 +403,7 @@ note_shared(tx_code *g, const tx_node *n, int depth)
 /* ---- the frame --------------------------------------------------------------------------------------------------- */
 
 static uint32_t
-place(const tx_emu_program *p, uint32_t reg)
+code_place(const tx_emu_program *p, uint32_t reg)
 {
     if (!(reg & RC_TAG))
         return reg;
@@ -438,32 +438,33 @@ layout(tx_code *g)
     p->frame_bytes = (uint32_t)at;
     for (uint32_t i = 0; i < g->code.n; i++) {
         tx_insn *in = &g->code.at[i];
-        in->d = place(p, in->d), in->a = place(p, in->a), in->b = place(p, in->b), in->c = place(p, in->c);
+        in->d = code_place(p, in->d), in->a = code_place(p, in->a), in->b = code_place(p, in->b),
+        in->c = code_place(p, in->c);
         if (in->op == V_SHFL)
-            in->imm = place(p, (uint32_t)in->imm);
+            in->imm = code_place(p, (uint32_t)in->imm);
     }
     for (uint32_t i = 0; i < g->dims.n; i++)
         for (uint32_t d = 0; d < g->dims.at[i].n; d++) {
-            g->dims.at[i].idx[d].reg = place(p, g->dims.at[i].idx[d].reg);
-            g->dims.at[i].ext[d].reg = place(p, g->dims.at[i].ext[d].reg);
+            g->dims.at[i].idx[d].reg = code_place(p, g->dims.at[i].idx[d].reg);
+            g->dims.at[i].ext[d].reg = code_place(p, g->dims.at[i].ext[d].reg);
         }
     for (uint32_t i = 0; i < g->outside.n; i++)
         for (uint32_t d = 0; d < g->outside.at[i].nargs; d++)
-            g->outside.at[i].args[d].reg = place(p, g->outside.at[i].args[d].reg);
+            g->outside.at[i].args[d].reg = code_place(p, g->outside.at[i].args[d].reg);
     for (uint32_t i = 0; i < g->ptx.n; i++) {
         tx_ptx_op *k = g->ptx.at[i];
         for (unsigned d = 0; d < k->nin; d++)
-            k->in[d].reg = place(p, k->in[d].reg);
+            k->in[d].reg = code_place(p, k->in[d].reg);
         for (unsigned d = 0; d < k->nout; d++)
-            k->out[d].reg = place(p, k->out[d].reg);
+            k->out[d].reg = code_place(p, k->out[d].reg);
     }
     for (uint32_t i = 0; i < g->lives.n; i++)
         for (uint32_t d = 0; d < g->lives.at[i].n; d++)
-            g->lives.at[i].slot[d] = place(p, g->lives.at[i].slot[d]);
+            g->lives.at[i].slot[d] = code_place(p, g->lives.at[i].slot[d]);
     for (uint32_t i = 0; i < g->coords.n; i++)
-        g->coords.at[i].reg = place(p, g->coords.at[i].reg);
+        g->coords.at[i].reg = code_place(p, g->coords.at[i].reg);
     for (uint32_t i = 0; i < g->presets.n; i++)
-        g->presets.at[i].reg = place(p, g->presets.at[i].reg);
+        g->presets.at[i].reg = code_place(p, g->presets.at[i].reg);
     return true;
 }
 
@@ -482,7 +483,7 @@ own(tx_code *g, const void *from, size_t n, size_t size)
 #define OWN(field, vec) (p->n##field = g->vec.n, p->field = own(g, g->vec.at, g->vec.n, sizeof *g->vec.at))
 
 static bool
-finish(tx_code *g)
+code_finish(tx_code *g)
 {
     tx_emu_program *p = g->p;
     if (!layout(g))
@@ -567,7 +568,7 @@ tx_emu_compile(tx_ctx *c, const tx_func *kernel)
     do
         generate(g);
     while (g->again && !g->failed && c->nerrors == nerrors);
-    ok = !g->failed && c->nerrors == nerrors && finish(g);
+    ok = !g->failed && c->nerrors == nerrors && code_finish(g);
     if (g->failed && c->nerrors == nerrors)
         tx_fail(c, 0, TX_E_NO_MEMORY);
 out:

@@ -53,13 +53,13 @@ typedef struct tx_storage { /* what a data variable stands for */
     tx_val ptr; /* PTR */
 } tx_storage;
 
-typedef struct tx_bind { /* one entry of the stack of names */
-    const void *key;     /* tx_var */
-    uint64_t before;     /* entry hidden by this one, + 1 */
+typedef struct code_binding { /* one entry of the stack of names */
+    const void *key;          /* tx_var */
+    uint64_t before;          /* entry hidden by this one, + 1 */
     bool is_storage;
     tx_val val;
     tx_storage st;
-} tx_bind;
+} code_binding;
 typedef struct tx_cached {
     uint64_t key, before;
     tx_val val;
@@ -103,7 +103,7 @@ typedef struct tx_code {
     uint32_t nreg[RC__COUNT];
     TX_VEC(uint32_t) free[RC__COUNT];
     TX_VEC(tx_livereg) live;
-    TX_VEC(tx_bind) binds;
+    TX_VEC(code_binding) binds;
     tx_map names; /* var -> entry of binds + 1 */
     TX_VEC(tx_cached) cached;
     tx_map cache; /* value number, lane -> entry of cached + 1 */
@@ -142,7 +142,7 @@ void tx_code_pop(tx_code *g, tx_scope_mark m);
 void tx_code_free_temps(tx_code *g, uint32_t live_mark);
 bool tx_code_bind(tx_code *g, const tx_var *v, tx_val val);
 tx_storage *tx_code_bind_storage(tx_code *g, const tx_var *v, tx_storage st);
-tx_bind *tx_code_find(tx_code *g, const tx_var *v);
+code_binding *tx_code_find(tx_code *g, const tx_var *v);
 uint64_t tx_code_facts(const tx_code *g, const void *key);
 void tx_code_learn(tx_code *g, const void *key, unsigned fact); /* sets again when it is new */
 uint32_t tx_code_site(tx_code *g, tx_span span, const char *buffer, const char *role, uint32_t mem, uint32_t dims);

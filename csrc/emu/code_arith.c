@@ -29,7 +29,7 @@ static const uint16_t rows[][6] = {
 };
 
 static bool
-wide(unsigned vt)
+code_arith_wide(unsigned vt)
 {
     return vt == VT_I64 || vt == VT_U64 || vt == VT_F64;
 }
@@ -69,7 +69,7 @@ tx_val_new(tx_code *g, tx_dtype t, bool row)
 {
     tx_val r = {.form = row ? VF_ROW : VF_UNI, .vt = (uint8_t)tx_vt_of(t), .t = t};
     limits(t, &r.lo, &r.hi);
-    r.reg = tx_code_reg(g, !row ? RC_SLOT : r.vt == VT_B ? RC_MASK : wide(r.vt) ? RC_ROW8 : RC_ROW4);
+    r.reg = tx_code_reg(g, !row ? RC_SLOT : r.vt == VT_B ? RC_MASK : code_arith_wide(r.vt) ? RC_ROW8 : RC_ROW4);
     return r;
 }
 
@@ -80,7 +80,7 @@ tx_code_to_row(tx_code *g, tx_val v)
         return v;
     tx_val r = tx_val_new(g, v.t, true);
     r.lo = v.lo, r.hi = v.hi;
-    tx_code_emit(g, wide(v.vt) ? V_BC64 : V_BC32, 0, r.reg, tx_code_operand(g, &v), 0, 0, 0);
+    tx_code_emit(g, code_arith_wide(v.vt) ? V_BC64 : V_BC32, 0, r.reg, tx_code_operand(g, &v), 0, 0, 0);
     return r;
 }
 
@@ -93,7 +93,7 @@ form_of(const tx_val *a, const tx_val *b)
 
 /* Emits a row of one operand: the uniform or the per-lane version. */
 static tx_val
-one(tx_code *g, unsigned op_s, unsigned aux, tx_dtype to, tx_val v)
+code_arith_one(tx_code *g, unsigned op_s, unsigned aux, tx_dtype to, tx_val v)
 {
     bool row = v.form == VF_ROW;
     tx_val r = tx_val_new(g, to, row);
@@ -106,10 +106,10 @@ static tx_val
 wrap(tx_code *g, tx_val v)
 {
     switch (tx_kind(v.t)) {
-    case TX_KIND_I8: return one(g, V_SX8_I32_S, 0, v.t, v);
-    case TX_KIND_U8: return one(g, V_ZX8_I32_S, 0, v.t, v);
-    case TX_KIND_I16: return one(g, V_SX16_I32_S, 0, v.t, v);
-    case TX_KIND_U16: return one(g, V_ZX16_I32_S, 0, v.t, v);
+    case TX_KIND_I8: return code_arith_one(g, V_SX8_I32_S, 0, v.t, v);
+    case TX_KIND_U8: return code_arith_one(g, V_ZX8_I32_S, 0, v.t, v);
+    case TX_KIND_I16: return code_arith_one(g, V_SX16_I32_S, 0, v.t, v);
+    case TX_KIND_U16: return code_arith_one(g, V_ZX16_I32_S, 0, v.t, v);
     default: return v;
     }
 }
@@ -133,7 +133,7 @@ retag(tx_code *g, tx_val v, tx_dtype to)
 }
 
 static tx_val
-int_to_int(tx_code *g, tx_dtype to, tx_val v)
+code_arith_int_to_int(tx_code *g, tx_dtype to, tx_val v)
 {
     tx_vt to_vt = tx_vt_of(to);
     int64_t lo, hi;
@@ -143,17 +143,17 @@ int_to_int(tx_code *g, tx_dtype to, tx_val v)
 
     if (v.form == VF_CONST)
         return tx_val_int(to, v.lo);
-    if (wide(to_vt) == wide(v.vt)) {
-        if (fits || wide(to_vt) || tx_bits(to) == 32)
+    if (code_arith_wide(to_vt) == code_arith_wide(v.vt)) {
+        if (fits || code_arith_wide(to_vt) || tx_bits(to) == 32)
             return retag(g, v, to);
         r = v;
         r.t = to, r.vt = (uint8_t)to_vt;
         return wrap(g, r);
     }
-    if (wide(to_vt))
-        r = one(g, v.vt == VT_U32 ? V_U32_I64_S : V_I32_I64_S, 0, to, v);
+    if (code_arith_wide(to_vt))
+        r = code_arith_one(g, v.vt == VT_U32 ? V_U32_I64_S : V_I32_I64_S, 0, to, v);
     else {
-        r = one(g, V_I64_I32_S, 0, to, v);
+        r = code_arith_one(g, V_I64_I32_S, 0, to, v);
         if (!fits)
             r = wrap(g, r);
     }
@@ -167,17 +167,17 @@ to_f32(tx_code *g, tx_val v)
 {
     switch (v.vt) {
     case VT_F32: return v;
-    case VT_F64: return one(g, V_F64_F32_S, 0, TX_F32, v);
-    case VT_I32: return one(g, V_I32_F32_S, 0, TX_F32, v);
-    case VT_U32: return one(g, V_U32_F32_S, 0, TX_F32, v);
-    case VT_I64: return one(g, V_I64_F32_S, 0, TX_F32, v);
-    case VT_U64: return one(g, V_U64_F32_S, 0, TX_F32, v);
+    case VT_F64: return code_arith_one(g, V_F64_F32_S, 0, TX_F32, v);
+    case VT_I32: return code_arith_one(g, V_I32_F32_S, 0, TX_F32, v);
+    case VT_U32: return code_arith_one(g, V_U32_F32_S, 0, TX_F32, v);
+    case VT_I64: return code_arith_one(g, V_I64_F32_S, 0, TX_F32, v);
+    case VT_U64: return code_arith_one(g, V_U64_F32_S, 0, TX_F32, v);
     case VT_X:
         if (tx_kind(v.t) == TX_KIND_F16)
-            return one(g, V_F16_F32_S, 0, TX_F32, v);
+            return code_arith_one(g, V_F16_F32_S, 0, TX_F32, v);
         if (tx_kind(v.t) == TX_KIND_BF16)
-            return one(g, V_BF16_F32_S, 0, TX_F32, v);
-        return one(g, V_F64_F32_S, 0, TX_F32, one(g, V_CODE_F64_S, tx_kind(v.t), TX_F64, v));
+            return code_arith_one(g, V_BF16_F32_S, 0, TX_F32, v);
+        return code_arith_one(g, V_F64_F32_S, 0, TX_F32, code_arith_one(g, V_CODE_F64_S, tx_kind(v.t), TX_F64, v));
     default: return v;
     }
 }
@@ -186,12 +186,12 @@ static tx_val
 to_f64(tx_code *g, tx_val v)
 {
     switch (v.vt) {
-    case VT_F32: return one(g, V_F32_F64_S, 0, TX_F64, v);
-    case VT_I32: return one(g, V_I32_F64_S, 0, TX_F64, v);
-    case VT_U32: return one(g, V_U32_F64_S, 0, TX_F64, v);
-    case VT_I64: return one(g, V_I64_F64_S, 0, TX_F64, v);
-    case VT_U64: return one(g, V_U64_F64_S, 0, TX_F64, v);
-    case VT_X: return one(g, V_CODE_F64_S, tx_kind(v.t), TX_F64, v);
+    case VT_F32: return code_arith_one(g, V_F32_F64_S, 0, TX_F64, v);
+    case VT_I32: return code_arith_one(g, V_I32_F64_S, 0, TX_F64, v);
+    case VT_U32: return code_arith_one(g, V_U32_F64_S, 0, TX_F64, v);
+    case VT_I64: return code_arith_one(g, V_I64_F64_S, 0, TX_F64, v);
+    case VT_U64: return code_arith_one(g, V_U64_F64_S, 0, TX_F64, v);
+    case VT_X: return code_arith_one(g, V_CODE_F64_S, tx_kind(v.t), TX_F64, v);
     default: return v;
     }
 }
@@ -201,10 +201,10 @@ static tx_val
 to_code(tx_code *g, tx_dtype to, tx_val f32)
 {
     if (tx_kind(to) == TX_KIND_F16)
-        return one(g, V_F32_F16_S, 0, to, f32);
+        return code_arith_one(g, V_F32_F16_S, 0, to, f32);
     if (tx_kind(to) == TX_KIND_BF16)
-        return one(g, V_F32_BF16_S, 0, to, f32);
-    return one(g, V_F64_CODE_S, tx_kind(to), to, to_f64(g, f32));
+        return code_arith_one(g, V_F32_BF16_S, 0, to, f32);
+    return code_arith_one(g, V_F64_CODE_S, tx_kind(to), to, to_f64(g, f32));
 }
 
 static tx_val
@@ -230,7 +230,8 @@ tx_code_cast(tx_code *g, tx_dtype to, tx_val v)
     if (vt == VT_NONE || v.vt == VT_NONE)
         return tx_code_unsupported(g, "conversion of this type", to);
     if (v.vt == VT_B) {
-        tx_val one_zero = v.form == VF_CONST ? tx_val_int(TX_I32, v.k.u32 != 0) : one(g, V_MASK_I32_S, 0, TX_I32, v);
+        tx_val one_zero =
+            v.form == VF_CONST ? tx_val_int(TX_I32, v.k.u32 != 0) : code_arith_one(g, V_MASK_I32_S, 0, TX_I32, v);
         if (v.form != VF_CONST)
             one_zero.lo = 0, one_zero.hi = 1;
         return tx_code_cast(g, to, one_zero);
@@ -242,7 +243,7 @@ tx_code_cast(tx_code *g, tx_dtype to, tx_val v)
         return tx_code_bin(g, TX_OP_NE, v.t, v, zero);
     }
     if (is_int(v.vt) && is_int(vt))
-        return int_to_int(g, to, v);
+        return code_arith_int_to_int(g, to, v);
     if (v.form == VF_CONST && is_int(v.vt) && v.vt != VT_U64 && (vt == VT_F64 || (v.lo > -(1 << 24) && v.lo < 1 << 24)))
         return const_value(to, (double)v.lo);
     if (v.form == VF_CONST && v.vt == VT_F32 && !is_int(vt))
@@ -257,16 +258,18 @@ tx_code_cast(tx_code *g, tx_dtype to, tx_val v)
         if (v.vt == VT_X && tx_kind(v.t) == TX_KIND_F16)
             return to_code(g, to, to_f32(g, v));
         /* 64-bit integers go through a float64 rounded to odd, so that the last rounding is the only one */
-        tx_val d = wide(v.vt) && is_int(v.vt) ? one(g, V_I64_F64_S, 1 + (v.vt == VT_U64), TX_F64, v) : to_f64(g, v);
-        return one(g, V_F64_CODE_S, tx_kind(to), to, d);
+        tx_val d = code_arith_wide(v.vt) && is_int(v.vt)
+                       ? code_arith_one(g, V_I64_F64_S, 1 + (v.vt == VT_U64), TX_F64, v)
+                       : to_f64(g, v);
+        return code_arith_one(g, V_F64_CODE_S, tx_kind(to), to, d);
     }
     if (v.vt == VT_X)
         v = to_f32(g, v);
-    return one(g,
-               v.vt == VT_F32 ? wide(vt) ? V_F32_I64_S : V_F32_I32_S
-               : wide(vt)     ? V_F64_I64_S
-                              : V_F64_I32_S,
-               tx_kind(to), to, v);
+    return code_arith_one(g,
+                          v.vt == VT_F32        ? code_arith_wide(vt) ? V_F32_I64_S : V_F32_I32_S
+                          : code_arith_wide(vt) ? V_F64_I64_S
+                                                : V_F64_I32_S,
+                          tx_kind(to), to, v);
 }
 
 /* ---- two operands ------------------------------------------------------------------------------------------------ */
@@ -377,7 +380,7 @@ same_quotient(const tx_val *a, int64_t c)
 }
 
 static bool
-fold_ints(unsigned op, tx_dtype t, const tx_val *a, const tx_val *b, tx_val *r)
+code_fold_ints(unsigned op, tx_dtype t, const tx_val *a, const tx_val *b, tx_val *r)
 {
     int64_t x = a->lo, y = b->lo, z;
     bool u64 = tx_vt_of(t) == VT_U64;
@@ -475,7 +478,9 @@ check_operand(tx_code *g, unsigned op, tx_dtype t, const tx_val *b)
 
     if (!(shift && (b->lo < 0 || b->hi >= bits)) && !(divides && b->lo <= 0 && b->hi >= 0))
         return;
-    unsigned row = shift ? wide(b->vt) ? V_CHKS_I64_S : V_CHKS_I32_S : wide(b->vt) ? V_CHKZ_I64_S : V_CHKZ_I32_S;
+    unsigned row = shift                    ? code_arith_wide(b->vt) ? V_CHKS_I64_S : V_CHKS_I32_S
+                   : code_arith_wide(b->vt) ? V_CHKZ_I64_S
+                                            : V_CHKZ_I32_S;
     uint32_t at = tx_code_emit(g, row + (b->form == VF_ROW), 0, 0, tx_code_operand(g, b), 0, 0, bits);
     g->code.at[at].site = tx_code_site(g, 0, NULL, shift ? "shift" : "division", 0, 0);
 }
@@ -508,7 +513,7 @@ tx_code_bin(tx_code *g, unsigned op, tx_dtype t, tx_val a, tx_val b)
     if (vt == VT_NONE || op < TX_OP_EQ || op > TX_OP_SHR || op == TX_OP_CEILDIV || rows[op - TX_OP_EQ][vt] == NO)
         return tx_code_unsupported(g, tx_ops[op].spelling, compares ? TX_BOOL : t);
     if (is_int(vt)) {
-        if (a.form == VF_CONST && b.form == VF_CONST && fold_ints(op, t, &a, &b, &r))
+        if (a.form == VF_CONST && b.form == VF_CONST && code_fold_ints(op, t, &a, &b, &r))
             return r;
         if (a.form == VF_CONST && (op == TX_OP_ADD || op == TX_OP_MUL)) {
             r = a, a = b, b = r;
@@ -580,7 +585,7 @@ classify(tx_code *g, unsigned op, tx_val v)
     if (op == TX_OP_ISNAN)
         return tx_code_bin(g, TX_OP_NE, v.t, v, v);
     tx_val inf = v.vt == VT_F32 ? bits_const(TX_F32, 0x7f800000u) : bits_const(TX_F64, 0x7ff0000000000000ull);
-    tx_val mag = one(g, v.vt == VT_F32 ? V_ABS_F32_S : V_ABS_F64_S, 0, v.t, v);
+    tx_val mag = code_arith_one(g, v.vt == VT_F32 ? V_ABS_F32_S : V_ABS_F64_S, 0, v.t, v);
     return tx_code_bin(g, op == TX_OP_ISINF ? TX_OP_EQ : TX_OP_LT, v.t, mag, inf);
 }
 
@@ -600,7 +605,7 @@ sign_bits(tx_code *g, unsigned op, tx_val v)
 static unsigned
 unary_row(unsigned op, tx_vt vt)
 {
-    bool f = vt == VT_F32, d = vt == VT_F64, w = wide(vt);
+    bool f = vt == VT_F32, d = vt == VT_F64, w = code_arith_wide(vt);
     switch (op) {
     case TX_OP_NEG: return f ? V_NEG_F32_S : d ? V_NEG_F64_S : w ? V_NEG_I64_S : V_NEG_I32_S;
     case TX_OP_ABS: return f ? V_ABS_F32_S : d ? V_ABS_F64_S : w ? V_ABS_I64_S : V_ABS_I32_S;
@@ -637,7 +642,7 @@ tx_code_unary(tx_code *g, const tx_node *n, unsigned lane)
         if ((op == TX_OP_NEG || op == TX_OP_ABS) && (tx_kind(v.t) == TX_KIND_F16 || tx_kind(v.t) == TX_KIND_BF16))
             return sign_bits(g, op, v);
         v = to_f32(g, v);
-        r = one(g, unary_row(op, VT_F32), op, TX_F32, v);
+        r = code_arith_one(g, unary_row(op, VT_F32), op, TX_F32, v);
         return to_code(g, t, r);
     }
     if (v.form == VF_CONST && op == TX_OP_NEG && is_int(v.vt))
@@ -651,7 +656,7 @@ tx_code_unary(tx_code *g, const tx_node *n, unsigned lane)
     unsigned row = unary_row(op, v.vt);
     if (!row)
         return tx_code_unsupported(g, tx_ops[op].spelling, t);
-    r = one(g, row, op == TX_OP_CLZ ? tx_bits(t) : op, t, v);
+    r = code_arith_one(g, row, op == TX_OP_CLZ ? tx_bits(t) : op, t, v);
     if (tx_bits(t) < 32 && (op == TX_OP_NEG || op == TX_OP_ABS || op == TX_OP_BNOT))
         r = wrap(g, r);
     return r;
@@ -695,7 +700,7 @@ as_bits(tx_code *g, tx_val v)
     if (v.vt == VT_B)
         return tx_code_cast(g, u, v);
     if (is_int(v.vt))
-        return int_to_int(g, u, v);
+        return code_arith_int_to_int(g, u, v);
     int64_t lo, hi;
     limits(u, &lo, &hi);
     v.t = u, v.vt = (uint8_t)tx_vt_of(u), v.lo = lo, v.hi = hi, v.align = 0;

@@ -33,7 +33,7 @@ at_site(tx_code *g, uint32_t at, const tx_node *n, const char *buffer, const cha
 /* ---- barriers ---------------------------------------------------------------------------------------------------- */
 
 static tx_val
-barrier(tx_code *g, const tx_node *n)
+code_call_barrier(tx_code *g, const tx_node *n)
 {
     tx_val r = NOTHING, a = NOTHING;
     unsigned aux = TX_BAR_CTA;
@@ -65,7 +65,7 @@ barrier(tx_code *g, const tx_node *n)
 /* ---- exchange ---------------------------------------------------------------------------------------------------- */
 
 static tx_val
-shuffle(tx_code *g, const tx_node *n, unsigned lane)
+code_call_shuffle(tx_code *g, const tx_node *n, unsigned lane)
 {
     tx_dtype t = tx_scalar_of(n->dtype);
     bool flag = tx_is_bool(t);
@@ -93,7 +93,7 @@ shuffle(tx_code *g, const tx_node *n, unsigned lane)
 }
 
 static tx_val
-vote(tx_code *g, const tx_node *n)
+code_call_vote(tx_code *g, const tx_node *n)
 {
     static const uint8_t what[] = {TX_VOTE_BALLOT, TX_VOTE_ANY, TX_VOTE_ADD, TX_VOTE_MIN, TX_VOTE_ELECT};
     unsigned aux = what[n->op - TX_OP_BALLOT];
@@ -222,7 +222,7 @@ cta_reduce(tx_code *g, const tx_node *n)
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static tx_val
-atomic(tx_code *g, const tx_node *n)
+code_call_atomic(tx_code *g, const tx_node *n)
 {
     tx_dtype t = tx_scalar_of(n->dtype);
     bool cas = n->op == TX_OP_ATOMIC_CAS;
@@ -330,7 +330,7 @@ tx_code_call(tx_code *g, const tx_node *n, unsigned lane)
     case TX_OP_CLUSTER_SYNC:
     case TX_OP_GRID_SYNC:
     case TX_OP_SYNC_AND:
-    case TX_OP_SYNC_OR: return barrier(g, n);
+    case TX_OP_SYNC_OR: return code_call_barrier(g, n);
     case TX_OP_WARP_SYNC:
         at = tx_code_emit(g, V_WSYNC, 0, 0, 0, member_mask(g, n, 0), 0, 0);
         g->code.at[at].imm = tx_code_live(g);
@@ -340,7 +340,7 @@ tx_code_call(tx_code *g, const tx_node *n, unsigned lane)
     case TX_OP_SHFL:
     case TX_OP_SHFL_UP:
     case TX_OP_SHFL_DOWN:
-    case TX_OP_SHFL_XOR: return shuffle(g, n, lane);
+    case TX_OP_SHFL_XOR: return code_call_shuffle(g, n, lane);
     case TX_OP_ACTIVEMASK:
         r = tx_val_new(g, TX_U32, false);
         tx_code_emit(g, V_ACTIVE, 0, r.reg, 0, 0, 0, 0);
@@ -349,11 +349,11 @@ tx_code_call(tx_code *g, const tx_node *n, unsigned lane)
     case TX_OP_ANY_SYNC:
     case TX_OP_REDUX_ADD:
     case TX_OP_REDUX_MIN:
-    case TX_OP_ELECT_SYNC: return vote(g, n);
+    case TX_OP_ELECT_SYNC: return code_call_vote(g, n);
     case TX_OP_WARP_REDUCE: return warp_reduce(g, n);
     case TX_OP_CTA_REDUCE: return cta_reduce(g, n);
     case TX_OP_ATOMIC_ADD:
-    case TX_OP_ATOMIC_CAS: return atomic(g, n);
+    case TX_OP_ATOMIC_CAS: return code_call_atomic(g, n);
     case TX_OP_LDG:
         v = arg(g, n, 0);
         if (v.form == VF_NONE)

@@ -61,12 +61,12 @@ can_fault(const tx_node *n)
 }
 
 static bool
-plain(const tx_node *n, int depth)
+code_expr_plain(const tx_node *n, int depth)
 {
     if (depth > TX_MAX_DEPTH || can_fault(n))
         return false;
     for (uint32_t i = 0; i < n->nargs; i++)
-        if (n->op != TX_OP_ADDRESS_OF && n->arg[i] && !plain(n->arg[i], depth + 1))
+        if (n->op != TX_OP_ADDRESS_OF && n->arg[i] && !code_expr_plain(n->arg[i], depth + 1))
             return false;
     return true;
 }
@@ -75,13 +75,13 @@ bool
 tx_code_plain(const tx_code *g, const tx_node *n)
 {
     (void)g;
-    return !(n->flags & TX_NF_IMPURE) && plain(n, 0);
+    return !(n->flags & TX_NF_IMPURE) && code_expr_plain(n, 0);
 }
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 static tx_val
-constant(tx_code *g, const tx_node *n)
+code_expr_constant(tx_code *g, const tx_node *n)
 {
     tx_val v = {.form = VF_CONST, .t = tx_scalar_of(n->dtype)};
     v.vt = (uint8_t)tx_vt_of(v.t);
@@ -99,7 +99,7 @@ constant(tx_code *g, const tx_node *n)
 }
 
 static tx_val
-range(tx_val v, int64_t lo, int64_t hi)
+code_expr_range(tx_val v, int64_t lo, int64_t hi)
 {
     v.lo = lo, v.hi = hi;
     return v;
@@ -113,7 +113,7 @@ thread_idx(tx_code *g, int axis)
     if (n == 1)
         return tx_val_int(TX_I32, 0);
     tx_val v = tx_code_coord(g, TX_OP_THREAD_IDX, axis, !(axis > 0 && lined));
-    v = range(v, 0, (n ? n : TX_MAX_THREADS) - 1);
+    v = code_expr_range(v, 0, (n ? n : TX_MAX_THREADS) - 1);
     if (axis == 0 && (lined || flat))
         v.stride = 1, v.align = TX_LANES;
     return v;
@@ -123,13 +123,13 @@ static tx_val
 linear_tid(tx_code *g)
 {
     int64_t n = g->block[0] && g->block[1] && g->block[2] ? g->block[0] * g->block[1] * g->block[2] : TX_MAX_THREADS;
-    tx_val v = range(tx_code_coord(g, TX_OP_LINEAR_TID, 0, true), 0, n - 1);
+    tx_val v = code_expr_range(tx_code_coord(g, TX_OP_LINEAR_TID, 0, true), 0, n - 1);
     v.stride = 1, v.align = TX_LANES;
     return v;
 }
 
 static tx_val
-coordinate(tx_code *g, const tx_node *n)
+code_expr_coordinate(tx_code *g, const tx_node *n)
 {
     int axis = tx_has(n->op, TX_PROP_COORD) ? (int)n->u.i : 0;
     tx_val v;
@@ -137,26 +137,26 @@ coordinate(tx_code *g, const tx_node *n)
     case TX_OP_THREAD_IDX: return thread_idx(g, axis);
     case TX_OP_BLOCK_DIM:
         return g->block[axis] ? tx_val_int(TX_I32, g->block[axis])
-                              : range(tx_code_coord(g, n->op, axis, false), 1, TX_MAX_THREADS);
+                              : code_expr_range(tx_code_coord(g, n->op, axis, false), 1, TX_MAX_THREADS);
     case TX_OP_LINEAR_TID:
     case TX_OP_THREAD_RANK: return linear_tid(g);
     case TX_OP_LANE_ID:
-        v = range(tx_code_coord(g, n->op, 0, true), 0, TX_LANES - 1);
+        v = code_expr_range(tx_code_coord(g, n->op, 0, true), 0, TX_LANES - 1);
         v.stride = 1, v.align = TX_LANES;
         return v;
     case TX_OP_THREAD_IN_WG:
         return tx_code_bin(g, TX_OP_FLOORMOD, TX_I32, linear_tid(g), tx_val_int(TX_I32, 4 * TX_LANES));
-    case TX_OP_WARP_ID: return range(tx_code_coord(g, n->op, 0, false), 0, TX_MAX_WARPS - 1);
-    case TX_OP_WARPGROUP_ID: return range(tx_code_coord(g, n->op, 0, false), 0, TX_MAX_WARPS / 4 - 1);
-    case TX_OP_WARP_IN_WG: return range(tx_code_coord(g, n->op, 0, false), 0, 3);
+    case TX_OP_WARP_ID: return code_expr_range(tx_code_coord(g, n->op, 0, false), 0, TX_MAX_WARPS - 1);
+    case TX_OP_WARPGROUP_ID: return code_expr_range(tx_code_coord(g, n->op, 0, false), 0, TX_MAX_WARPS / 4 - 1);
+    case TX_OP_WARP_IN_WG: return code_expr_range(tx_code_coord(g, n->op, 0, false), 0, 3);
     default: return tx_code_coord(g, n->op, axis, false);
     }
 }
 
 static tx_val
-variable(tx_code *g, const tx_node *n, unsigned lane)
+code_expr_variable(tx_code *g, const tx_node *n, unsigned lane)
 {
-    tx_bind *b = tx_code_find(g, n->u.var);
+    code_binding *b = tx_code_find(g, n->u.var);
     if (b && !b->is_storage) {
         tx_val v = b->val;
         v.reg += lane; /* the lanes of a vector stand in consecutive rows */
@@ -177,7 +177,7 @@ select_masks(tx_code *g, tx_val c, tx_val a, tx_val b)
 }
 
 static tx_val
-choose(tx_code *g, tx_dtype t, tx_val c, tx_val a, tx_val b)
+code_expr_choose(tx_code *g, tx_dtype t, tx_val c, tx_val a, tx_val b)
 {
     bool ar = a.form == VF_ROW, br = b.form == VF_ROW;
     tx_val r;
@@ -262,13 +262,13 @@ choice(tx_code *g, const tx_node *n, unsigned lane)
     if (n->op == TX_OP_IF_THEN_ELSE && !(tx_code_plain(g, n->arg[1]) && tx_code_plain(g, n->arg[2])))
         return lazy(g, n, t, c, n->arg[1], n->arg[2], c, lane);
     tx_val a = tx_code_expr(g, n->arg[1], lane);
-    return choose(g, t, c, a, tx_code_expr(g, n->arg[2], lane));
+    return code_expr_choose(g, t, c, a, tx_code_expr(g, n->arg[2], lane));
 }
 
 /* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
 static tx_val
-shuffle(tx_code *g, const tx_node *n, unsigned lane)
+code_expr_shuffle(tx_code *g, const tx_node *n, unsigned lane)
 {
     int64_t nvec = n->u.i, at;
     if (!tx_const_i64(n->arg[nvec + lane], &at))
@@ -283,7 +283,7 @@ shuffle(tx_code *g, const tx_node *n, unsigned lane)
 }
 
 static tx_val
-ramp(tx_code *g, const tx_node *n, unsigned lane)
+code_expr_ramp(tx_code *g, const tx_node *n, unsigned lane)
 {
     tx_dtype t = tx_scalar_of(n->dtype);
     tx_val base = tx_code_cast(g, t, tx_code_expr(g, n->arg[0], 0));
@@ -292,7 +292,7 @@ ramp(tx_code *g, const tx_node *n, unsigned lane)
 }
 
 static tx_val
-vector(tx_code *g, const tx_node *n, unsigned lane)
+code_expr_vector(tx_code *g, const tx_node *n, unsigned lane)
 {
     for (uint32_t i = 0; i < n->nargs; i++) {
         unsigned lanes = tx_lanes(n->arg[i]->dtype);
@@ -320,15 +320,15 @@ let(tx_code *g, const tx_node *n, unsigned lane)
 /* ---- dispatch ---------------------------------------------------------------------------------------------------- */
 
 static tx_val
-expr(tx_code *g, const tx_node *n, unsigned lane)
+code_expr_expr(tx_code *g, const tx_node *n, unsigned lane)
 {
     unsigned op = n->op;
     if (tx_lanes(n->dtype) <= 1)
         lane = 0;
     switch (op) {
     case TX_OP_INT:
-    case TX_OP_FLOAT: return constant(g, n);
-    case TX_OP_VAR: return variable(g, n, lane);
+    case TX_OP_FLOAT: return code_expr_constant(g, n);
+    case TX_OP_VAR: return code_expr_variable(g, n, lane);
     case TX_OP_AND:
     case TX_OP_OR: return logic(g, n, lane);
     case TX_OP_NOT: return tx_code_not(g, tx_code_expr(g, n->arg[0], lane));
@@ -337,10 +337,10 @@ expr(tx_code *g, const tx_node *n, unsigned lane)
     case TX_OP_SELECT:
     case TX_OP_IF_THEN_ELSE: return choice(g, n, lane);
     case TX_OP_LET: return let(g, n, lane);
-    case TX_OP_RAMP: return ramp(g, n, lane);
+    case TX_OP_RAMP: return code_expr_ramp(g, n, lane);
     case TX_OP_BROADCAST: return tx_code_expr(g, n->arg[0], 0);
-    case TX_OP_SHUFFLE: return shuffle(g, n, lane);
-    case TX_OP_VECTOR: return vector(g, n, lane);
+    case TX_OP_SHUFFLE: return code_expr_shuffle(g, n, lane);
+    case TX_OP_VECTOR: return code_expr_vector(g, n, lane);
     case TX_OP_LIKELY: return tx_code_expr(g, n->arg[0], lane);
     case TX_OP_FMA: {
         tx_val a = tx_code_expr(g, n->arg[0], lane), b = tx_code_expr(g, n->arg[1], lane);
@@ -357,7 +357,7 @@ expr(tx_code *g, const tx_node *n, unsigned lane)
         return tx_code_bin(g, op, tx_scalar_of(n->arg[0]->dtype), a, b);
     }
     if (op >= TX_OP_THREAD_IDX && op <= TX_OP_THREAD_IN_WG)
-        return coordinate(g, n);
+        return code_expr_coordinate(g, n);
     if (tx_ops[op].rule == TX_RULE_FLOAT2 || op == TX_OP_LDEXP)
         return tx_code_math2(g, n, lane);
     if ((op >= TX_OP_EXP && op <= TX_OP_CLZ) || op == TX_OP_FFS || op == TX_OP_NEG || op == TX_OP_BNOT ||
@@ -374,7 +374,7 @@ worth_caching(const tx_node *n)
 }
 
 static void
-remember(tx_code *g, uint64_t key, tx_val v)
+code_expr_remember(tx_code *g, uint64_t key, tx_val v)
 {
     uint64_t before = 0;
     if (v.cell || v.form == VF_NONE || (v.form == VF_ROW && g->cached.n >= MAX_CACHED))
@@ -402,9 +402,9 @@ tx_code_expr(tx_code *g, const tx_node *n, unsigned lane)
         g->depth--;
         return tx_fail(g->c, n->span, TX_E_TOO_DEEP, TX_MAX_DEPTH), (tx_val){.form = VF_NONE};
     }
-    v = expr(g, n, lane);
+    v = code_expr_expr(g, n, lane);
     g->depth--;
     if (cache)
-        remember(g, key, v);
+        code_expr_remember(g, key, v);
     return v;
 }

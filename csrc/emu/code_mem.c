@@ -6,7 +6,7 @@
 enum { MAX_ROWS = 16384 }; /* a longer local array is kept as bytes */
 
 static bool
-wide(unsigned vt)
+code_mem_wide(unsigned vt)
 {
     return vt == VT_I64 || vt == VT_U64 || vt == VT_F64;
 }
@@ -14,7 +14,7 @@ wide(unsigned vt)
 static unsigned
 row_class(unsigned vt)
 {
-    return vt == VT_B ? RC_MASK : wide(vt) ? RC_ROW8 : RC_ROW4;
+    return vt == VT_B ? RC_MASK : code_mem_wide(vt) ? RC_ROW8 : RC_ROW4;
 }
 
 static const tx_buffer *
@@ -82,7 +82,7 @@ static tx_val
 as_index32(tx_code *g, tx_val v)
 {
     v = as_index(g, v);
-    if (!wide(v.vt))
+    if (!code_mem_wide(v.vt))
         return v;
     if (v.form == VF_CONST)
         return tx_val_int(TX_I32, v.lo < INT32_MIN || v.lo > INT32_MAX ? -1 : v.lo);
@@ -93,7 +93,7 @@ as_index32(tx_code *g, tx_val v)
 
 /* Table of the indices of an access, for texts and per-dimension checks. Gives its number + 1, or 0. */
 static uint32_t
-dims_of(tx_code *g, const tx_node *n, uint32_t first, unsigned lane)
+code_mem_dims_of(tx_code *g, const tx_node *n, uint32_t first, unsigned lane)
 {
     const tx_buffer *b = declared(n->u.buf);
     uint32_t rank = n->nargs - first;
@@ -123,7 +123,7 @@ check_dims(tx_code *g, const tx_node *n, uint32_t first, unsigned lane, const tx
     bool proved = n->flags & TX_NF_INBOUNDS;
     bool whole = b->rank <= 1 && st->origin == b && !b->elem_offset && st->kind != ST_PTR;
     uint32_t mem = st->kind == ST_MEM ? st->mem + 1 : 0;
-    uint32_t dims = proved && whole ? 0 : dims_of(g, n, first, lane);
+    uint32_t dims = proved && whole ? 0 : code_mem_dims_of(g, n, first, lane);
     uint32_t site = tx_code_site(g, n->span, b->name->text, role, mem, dims);
     if (dims && !proved && !whole) {
         uint32_t at = tx_code_emit(g, V_CHKB, 0, 0, 0, 0, 0, dims - 1);
@@ -164,7 +164,7 @@ tx_code_ptr_add(tx_code *g, tx_val ptr, tx_val index, int64_t scale)
 static tx_val
 base_of(tx_code *g, const tx_var *data)
 {
-    tx_bind *b = tx_code_find(g, data);
+    code_binding *b = tx_code_find(g, data);
     if (b && b->is_storage && b->st.kind == ST_MEM)
         return pointer_const(b->st.mem, 0);
     if (b && b->is_storage && b->st.kind == ST_PTR)
@@ -176,7 +176,7 @@ base_of(tx_code *g, const tx_var *data)
 
 /* Address of element `idx` of a buffer with elements of type t. */
 static tx_val
-element(tx_code *g, tx_val base, tx_dtype t, tx_val idx)
+code_mem_element(tx_code *g, tx_val base, tx_dtype t, tx_val idx)
 {
     if (tx_bits(t) == 4) /* two to a byte */
         return tx_code_ptr_add(g, base,
@@ -194,7 +194,7 @@ tx_code_pointer(tx_code *g, const tx_node *n, unsigned lane)
         if (load->op != TX_OP_LOAD)
             return tx_code_unsupported(g, "T.address_of of this expression", TX_HANDLE);
         tx_val idx = tx_code_expr(g, load->arg[0], 0);
-        return element(g, base_of(g, load->u.buf->data), load->u.buf->dtype, idx);
+        return code_mem_element(g, base_of(g, load->u.buf->data), load->u.buf->dtype, idx);
     }
     case TX_OP_BUFFER_DATA: return base_of(g, n->u.buf->data);
     case TX_OP_VAR: return base_of(g, n->u.var);
@@ -250,7 +250,7 @@ access_row(tx_dtype t, bool store)
 static tx_storage
 storage_of(tx_code *g, const tx_node *n)
 {
-    tx_bind *b = tx_code_find(g, n->u.buf->data);
+    code_binding *b = tx_code_find(g, n->u.buf->data);
     if (b && b->is_storage)
         return b->st;
     tx_storage st = {.kind = ST_PTR, .ptr = base_of(g, n->u.buf->data)};
@@ -259,7 +259,7 @@ storage_of(tx_code *g, const tx_node *n)
 
 /* Element index of one lane of the access: buffers of vector dtype count in vectors. */
 static tx_val
-flat_index(tx_code *g, const tx_node *idx, unsigned per, unsigned lane)
+code_mem_flat_index(tx_code *g, const tx_node *idx, unsigned per, unsigned lane)
 {
     tx_val v = tx_code_expr(g, idx, tx_lanes(idx->dtype) > 1 ? lane / per : 0);
     if (per == 1 || v.form == VF_NONE)
@@ -305,7 +305,7 @@ load_rows(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, uint32
     }
     tx_val r = tx_val_new(g, t, true);
     unsigned per_lane = idx.form == VF_ROW;
-    unsigned op = st->vt == VT_B ? V_LROWB_S : wide(st->vt) ? V_LROW64_S : V_LROW32_S;
+    unsigned op = st->vt == VT_B ? V_LROWB_S : code_mem_wide(st->vt) ? V_LROW64_S : V_LROW32_S;
     uint32_t at = tx_code_emit(g, op + (per_lane ? V_LROW32_V - V_LROW32_S : 0), 0, r.reg, idx.reg, 0, st->base, st->n);
     g->code.at[at].site = site;
     init_event(g, st, V_CHKI_C, &idx, site);
@@ -322,7 +322,7 @@ tx_code_load(tx_code *g, const tx_node *n, unsigned lane)
 
     if (tx_vt_of(t) == VT_NONE)
         return tx_code_unsupported(g, "a load of this type", t);
-    tx_val idx = flat_index(g, n->arg[0], per, lane);
+    tx_val idx = code_mem_flat_index(g, n->arg[0], per, lane);
     if (idx.form == VF_NONE)
         return idx;
     uint32_t site = check_dims(g, n, 1, lane / per, &st, "load");
@@ -334,7 +334,7 @@ tx_code_load(tx_code *g, const tx_node *n, unsigned lane)
         return tx_code_deref(g, tx_code_ptr_add(g, base, idx, tx_dtype_bytes(t)), t, scope, site);
     }
     idx = as_index(g, idx);
-    bool row = idx.form == VF_ROW, w = wide(idx.vt);
+    bool row = idx.form == VF_ROW, w = code_mem_wide(idx.vt);
     tx_val r = tx_val_new(g, t, row);
     uint32_t at = tx_code_emit(g, access_row(t, false) + (row ? w ? 2 : 1 : 0), w ? TX_IDX_64 : 0, r.reg,
                                tx_code_operand(g, &idx), 0, st.mem, 0);
@@ -362,7 +362,7 @@ store_rows(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, tx_va
         tx_code_move_to(g, k.reg, false, false, idx);
         idx = k;
     }
-    unsigned op = st->vt == VT_B ? V_SROWB_S : wide(st->vt) ? V_SROW64_S : V_SROW32_S;
+    unsigned op = st->vt == VT_B ? V_SROWB_S : code_mem_wide(st->vt) ? V_SROW64_S : V_SROW32_S;
     uint32_t at = tx_code_emit(g, op + (idx.form == VF_ROW ? V_SROW32_V - V_SROW32_S : 0), 0, 0, idx.reg,
                                tx_code_operand(g, &v), st->base, st->n);
     g->code.at[at].site = site;
@@ -383,7 +383,7 @@ store_one(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, tx_val
         return;
     }
     idx = as_index(g, idx);
-    bool row = idx.form == VF_ROW, w = wide(idx.vt);
+    bool row = idx.form == VF_ROW, w = code_mem_wide(idx.vt);
     if (row)
         v = tx_code_to_row(g, v);
     uint32_t at = tx_code_emit(g, access_row(t, true) + (row ? w ? 2 : 1 : 0),
@@ -412,7 +412,7 @@ tx_code_store(tx_code *g, const tx_node *n)
             v[i] = tx_code_copy(g, v[i]);
     }
     for (unsigned i = 0; i < lanes; i++) {
-        idx[i] = flat_index(g, n->arg[1], per, i);
+        idx[i] = code_mem_flat_index(g, n->arg[1], per, i);
         site[i] = check_dims(g, n, 2, i / per, &st, "store");
     }
     for (unsigned i = 0; i < lanes; i++)
@@ -424,7 +424,7 @@ void
 tx_code_store_to(tx_code *g, const tx_node *load, tx_val v)
 {
     tx_storage st = storage_of(g, load);
-    tx_val idx = flat_index(g, load->arg[0], 1, 0);
+    tx_val idx = code_mem_flat_index(g, load->arg[0], 1, 0);
     uint32_t site = check_dims(g, load, 1, 0, &st, "store");
     v = tx_code_cast(g, tx_scalar_of(load->u.buf->dtype), v);
     if (v.form != VF_NONE && idx.form != VF_NONE)
@@ -564,7 +564,7 @@ void
 tx_code_decl(tx_code *g, const tx_node *n)
 {
     const tx_buffer *b = n->u.buf;
-    tx_bind *known = tx_code_find(g, b->data);
+    code_binding *known = tx_code_find(g, b->data);
     if (known && (known->is_storage || known->val.form != VF_NONE))
         return; /* the same data variable */
     tx_val p = tx_code_copy(g, tx_code_expr(g, n->arg[0], 0));

@@ -37,7 +37,7 @@ read_tokens(parts *p)
 }
 
 static tx_ptx_ty
-type_of(const char *s)
+code_ptx_type_of(const char *s)
 {
     static const struct {
         const char *name;
@@ -66,7 +66,7 @@ type_of(const char *s)
 }
 
 static const tx_ptx_operand *
-operand_of(const parts *p, uint32_t arg)
+code_ptx_operand_of(const parts *p, uint32_t arg)
 {
     return &p->row->op[p->call->op_of[arg]];
 }
@@ -74,12 +74,12 @@ operand_of(const parts *p, uint32_t arg)
 static tx_ptx_ty
 arg_type(const parts *p, uint32_t arg)
 {
-    const tx_ptx_operand *o = operand_of(p, arg);
-    return type_of(o->kind == TX_PTX_REG ? tx_ptx_type(p->row, p->call->choice, o) : NULL);
+    const tx_ptx_operand *o = code_ptx_operand_of(p, arg);
+    return code_ptx_type_of(o->kind == TX_PTX_REG ? tx_ptx_type(p->row, p->call->choice, o) : NULL);
 }
 
 static bool
-is_written(const parts *p, uint32_t arg)
+code_ptx_is_written(const parts *p, uint32_t arg)
 {
     return tx_ptx_mode(p->call, arg) != 'r';
 }
@@ -97,7 +97,7 @@ site(const parts *p, const char *role)
 }
 
 static void
-unsupported(parts *p)
+code_ptx_unsupported(parts *p)
 {
     tx_sb name = {0};
     tx_ptx_opcode(p->row, p->call->choice, &name);
@@ -123,14 +123,14 @@ read_arg(parts *p, uint32_t i)
 
 /* Fills op.in and op.out; gives false when the instruction is not for a function. */
 static bool
-gather(parts *p, tx_val *result)
+code_ptx_gather(parts *p, tx_val *result)
 {
     tx_ptx_op *k = &p->op;
     for (uint32_t i = 0; i < p->call->nargs; i++) {
         tx_ptx_ty t = arg_type(p, i);
-        bool sunk = tx_ptx_is_sunk(p->call, i), write = is_written(p, i);
+        bool sunk = tx_ptx_is_sunk(p->call, i), write = code_ptx_is_written(p, i);
         if (t.bits * t.lanes > 64 || k->nin >= TX_PTX_IN || k->nout >= TX_PTX_OUT)
-            return unsupported(p), false;
+            return code_ptx_unsupported(p), false;
         if (tx_ptx_mode(p->call, i) != 'w') {
             tx_val v = read_arg(p, i);
             if (v.form == VF_NONE || v.vt == VT_NONE)
@@ -153,7 +153,7 @@ store_results(parts *p, const tx_val *result)
 {
     uint32_t r = 0;
     for (uint32_t i = 0; i < p->call->nargs; i++)
-        if (is_written(p, i)) {
+        if (code_ptx_is_written(p, i)) {
             if (!tx_ptx_is_sunk(p->call, i))
                 tx_code_store_to(p->g, p->n->arg[i]->arg[0], result[r]);
             r++;
@@ -178,7 +178,7 @@ by_function(parts *p)
     tx_val result[TX_PTX_OUT];
     bool warp = p->op.emu->how == PH_WARP;
     uint32_t mask = 0, at;
-    if (!gather(p, result))
+    if (!code_ptx_gather(p, result))
         return;
     if (warp) {
         tx_val m = tx_code_uniform(p->g, tx_code_cast(p->g, TX_U32, read_arg(p, p->call->nargs - 1u)));
@@ -213,13 +213,13 @@ static uint32_t
 address_arg(const parts *p)
 {
     for (uint32_t i = 0; i < p->call->nargs; i++)
-        if (operand_of(p, i)->kind == TX_PTX_ADDR)
+        if (code_ptx_operand_of(p, i)->kind == TX_PTX_ADDR)
             return i;
     return 0;
 }
 
 static tx_val
-pointer(parts *p, uint32_t arg)
+code_ptx_pointer(parts *p, uint32_t arg)
 {
     tx_val v = tx_code_expr(p->g, p->n->arg[arg], 0);
     if (v.form == VF_NONE || tx_is_handle(v.t))
@@ -235,8 +235,8 @@ count_data(const parts *p, char kind)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->call->nargs; i++)
-        n += operand_of(p, i)->kind == TX_PTX_REG && (kind == 'w') == is_written(p, i) &&
-             strcmp(operand_of(p, i)->name, "pol") != 0;
+        n += code_ptx_operand_of(p, i)->kind == TX_PTX_REG && (kind == 'w') == code_ptx_is_written(p, i) &&
+             strcmp(code_ptx_operand_of(p, i)->name, "pol") != 0;
     return n;
 }
 
@@ -248,18 +248,18 @@ aligned(parts *p, uint32_t size)
 }
 
 static void
-load(parts *p)
+code_ptx_load(parts *p)
 {
-    tx_val ptr = pointer(p, address_arg(p)), v[TX_PTX_OUT];
+    tx_val ptr = code_ptx_pointer(p, address_arg(p)), v[TX_PTX_OUT];
     uint32_t where = site(p, "load"), n = count_data(p, 'w'), r = 0;
     if (ptr.form == VF_NONE)
         return;
     if (n > TX_PTX_OUT || arg_type(p, 0).bits > 64) {
-        unsupported(p);
+        code_ptx_unsupported(p);
         return;
     }
     for (uint32_t i = 0; i < p->call->nargs; i++) {
-        if (!is_written(p, i))
+        if (!code_ptx_is_written(p, i))
             continue;
         unsigned size = arg_type(p, i).bits / 8u;
         if (!tx_ptx_is_sunk(p->call, i)) {
@@ -274,20 +274,20 @@ load(parts *p)
 }
 
 static void
-store(parts *p)
+code_ptx_store(parts *p)
 {
-    tx_val ptr = pointer(p, address_arg(p)), v[TX_PTX_OUT];
+    tx_val ptr = code_ptx_pointer(p, address_arg(p)), v[TX_PTX_OUT];
     uint32_t where = site(p, "store"), n = count_data(p, 'r'), r = 0;
     unsigned size = 0;
     bool sunk[TX_PTX_OUT] = {false};
     if (ptr.form == VF_NONE)
         return;
     for (uint32_t i = 0; i < p->call->nargs; i++) {
-        if (operand_of(p, i)->kind != TX_PTX_REG || strcmp(operand_of(p, i)->name, "pol") == 0)
+        if (code_ptx_operand_of(p, i)->kind != TX_PTX_REG || strcmp(code_ptx_operand_of(p, i)->name, "pol") == 0)
             continue;
         size = arg_type(p, i).bits / 8u;
         if (n > TX_PTX_OUT || size > 8) {
-            unsupported(p);
+            code_ptx_unsupported(p);
             return;
         }
         sunk[r] = tx_ptx_is_sunk(p->call, i);
@@ -316,19 +316,20 @@ atomic_op(const tx_ptx_op *k)
 
 /* atom and red; vectors element by element. */
 static void
-atomic(parts *p)
+code_ptx_atomic(parts *p)
 {
-    tx_val ptr = pointer(p, address_arg(p)), out[TX_PTX_OUT], v[TX_PTX_OUT], none = {.form = VF_NONE};
+    tx_val ptr = code_ptx_pointer(p, address_arg(p)), out[TX_PTX_OUT], v[TX_PTX_OUT], none = {.form = VF_NONE};
     uint32_t n = 0, where = site(p, "atomic"), nout = count_data(p, 'w');
     bool cas = tx_has_tok(&p->op, TK_cas);
     tx_ptx_ty t = {0, 0, 0, 0};
     if (ptr.form == VF_NONE)
         return;
     for (uint32_t i = 0; i < p->call->nargs; i++)
-        if (operand_of(p, i)->kind == TX_PTX_REG && !is_written(p, i) && strcmp(operand_of(p, i)->name, "pol") != 0) {
+        if (code_ptx_operand_of(p, i)->kind == TX_PTX_REG && !code_ptx_is_written(p, i) &&
+            strcmp(code_ptx_operand_of(p, i)->name, "pol") != 0) {
             t = arg_type(p, i);
             if (n >= TX_PTX_OUT || t.bits > 64 || t.bits < 16) {
-                unsupported(p);
+                code_ptx_unsupported(p);
                 return;
             }
             v[n++] = tx_code_expr(p->g, p->n->arg[i], 0);
@@ -356,7 +357,7 @@ atomic(parts *p)
 /* ---- barriers ---------------------------------------------------------------------------------------------------- */
 
 static void
-barrier(parts *p)
+code_ptx_barrier(parts *p)
 {
     const tx_ptx_op *k = &p->op;
     tx_val r = {.form = VF_NONE}, id = r, count = r, pred = r;
@@ -368,8 +369,8 @@ barrier(parts *p)
     aux |= TX_BAR_NUMBERED;
     bool barrier_family = strcmp(p->row->part[0].choice[0], "barrier") == 0;
     for (uint32_t i = 0; i < p->call->nargs; i++) {
-        const char *name = operand_of(p, i)->name;
-        if (is_written(p, i))
+        const char *name = code_ptx_operand_of(p, i)->name;
+        if (code_ptx_is_written(p, i))
             continue;
         tx_val v = read_arg(p, i);
         if (v.form == VF_NONE)
@@ -410,10 +411,10 @@ instruction(parts *p)
     switch (p->op.emu->how) {
     case PH_LANE:
     case PH_WARP: by_function(p); return;
-    case PH_LD: load(p); return;
-    case PH_ST: store(p); return;
-    case PH_ATOM: atomic(p); return;
-    case PH_BAR: barrier(p); return;
+    case PH_LD: code_ptx_load(p); return;
+    case PH_ST: code_ptx_store(p); return;
+    case PH_ATOM: code_ptx_atomic(p); return;
+    case PH_BAR: code_ptx_barrier(p); return;
     case PH_WSYNC:
         v = tx_code_uniform(p->g, tx_code_cast(p->g, TX_U32, read_arg(p, 0)));
         at = tx_code_emit(p->g, V_WSYNC, 0, 0, 0, tx_code_operand(p->g, &v), 0, 0);
@@ -427,7 +428,7 @@ instruction(parts *p)
         store_results(p, &v);
         return;
     case PH_NOTHING: tx_code_emit(p->g, V_FENCE, 0, 0, 0, 0, 0, 0); return;
-    default: unsupported(p); return;
+    default: code_ptx_unsupported(p); return;
     }
 }
 

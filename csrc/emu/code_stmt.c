@@ -120,7 +120,7 @@ hoist(tx_code *g, const tx_node *n, int depth)
     if (!n || depth > TX_MAX_DEPTH)
         return false;
     if (n->op == TX_OP_VAR) {
-        const tx_bind *b = tx_code_find(g, n->u.var);
+        const code_binding *b = tx_code_find(g, n->u.var);
         return b && !b->is_storage && tx_is_int(n->dtype);
     }
     if (n->op == TX_OP_INT)
@@ -223,7 +223,7 @@ unrolled(tx_code *g, const tx_node *n, const tx_val *start, const tx_val *stop, 
 }
 
 static bool
-wide(unsigned vt)
+code_stmt_wide(unsigned vt)
 {
     return vt == VT_I64 || vt == VT_U64;
 }
@@ -244,7 +244,7 @@ counted(tx_code *g, const tx_node *n, tx_val start, tx_val stop, tx_val step)
     if (rows) {
         tx_val from = tx_code_to_row(g, start);
         v = tx_val_new(g, t, true);
-        tx_code_emit(g, wide(v.vt) ? V_MOV64 : V_MOV32, 0, v.reg, from.reg, 0, 0, 0);
+        tx_code_emit(g, code_stmt_wide(v.vt) ? V_MOV64 : V_MOV32, 0, v.reg, from.reg, 0, 0, 0);
         stop = tx_code_to_row(g, stop), step = tx_code_to_row(g, step);
         aux |= (unsigned)v.vt << 4;
     } else {
@@ -429,7 +429,7 @@ assert_stmt(tx_code *g, const tx_node *n)
 }
 
 static void
-stmt(tx_code *g, const tx_node *n, const tx_node *const *rest, uint32_t nrest)
+code_stmt_stmt(tx_code *g, const tx_node *n, const tx_node *const *rest, uint32_t nrest)
 {
     switch (n->op) {
     case TX_OP_SEQ:
@@ -479,7 +479,7 @@ tx_code_stmt(tx_code *g, const tx_node *n)
     }
     if (n->span)
         g->span = n->span;
-    stmt(g, n, NULL, 0);
+    code_stmt_stmt(g, n, NULL, 0);
     tx_code_free_temps(g, mark);
     g->span = outer;
     g->depth--;

@@ -5,7 +5,7 @@
 #include "emu/vm.h"
 
 static double
-one(unsigned op, double x)
+maths_one(unsigned op, double x)
 {
     switch (op) {
     case TX_OP_EXP: return exp(x);
@@ -77,14 +77,14 @@ void
 tx_math1_f32(unsigned op, float *d, const float *a, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        d[i] = (float)one(op, (double)a[i]);
+        d[i] = (float)maths_one(op, (double)a[i]);
 }
 
 void
 tx_math1_f64(unsigned op, double *d, const double *a, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        d[i] = one(op, a[i]);
+        d[i] = maths_one(op, a[i]);
 }
 
 void

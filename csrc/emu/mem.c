@@ -78,7 +78,7 @@ place_of(const tx_vm *vm, const tx_frag *f, const tx_insn *in, unsigned kind, ui
 }
 
 static uint8_t *
-address(const tx_vm *vm, const tx_frag *f, const place *p, uint32_t lane)
+mem_address(const tx_vm *vm, const tx_frag *f, const place *p, uint32_t lane)
 {
     const tx_memory *m = &vm->p->mems[p->mem];
     if (m->scope == TX_LOCAL)
@@ -249,7 +249,7 @@ alignment(const tx_insn *in, unsigned size)
 
 /* Every lane's place, checked; lanes that fail leave `ok`. */
 static int
-resolve(tx_vm *vm, tx_frag *f, const tx_insn *in, unsigned kind, bool store, place *p, uint32_t *ok)
+mem_resolve(tx_vm *vm, tx_frag *f, const tx_insn *in, unsigned kind, bool store, place *p, uint32_t *ok)
 {
     unsigned size = tx_kinds[kind].bytes;
     *ok = f->m;
@@ -321,7 +321,7 @@ tx_vm_load(tx_vm *vm, tx_frag *f, const tx_insn *in)
     unsigned kind = ptr ? in->aux & TX_ACC_KIND : info_of(in->op).kind;
     bool row = ptr ? (in->aux & TX_ACC_VAL_V) != 0 : (in->op - V_LD_I8_S) % 3 != 0;
     uint32_t ok;
-    int r = resolve(vm, f, in, kind, false, p, &ok);
+    int r = mem_resolve(vm, f, in, kind, false, p, &ok);
 
     if (r == TX_RUN_ON)
         r = watch(vm, f, in, p, ok, tx_kinds[kind].bytes, TX_READ);
@@ -329,7 +329,7 @@ tx_vm_load(tx_vm *vm, tx_frag *f, const tx_insn *in)
         return r;
     for (uint32_t left = f->m; left; left &= left - 1) {
         uint32_t lane = tx_first_lane(left);
-        uint64_t v = ok >> lane & 1 ? read_element(address(vm, f, &p[lane], lane), kind, p[lane].nibble) : 0;
+        uint64_t v = ok >> lane & 1 ? read_element(mem_address(vm, f, &p[lane], lane), kind, p[lane].nibble) : 0;
         put_lane(f, in->d, row, kind, lane, v);
     }
     return TX_RUN_ON;
@@ -343,7 +343,7 @@ tx_vm_store(tx_vm *vm, tx_frag *f, const tx_insn *in)
     unsigned kind = ptr ? in->aux & TX_ACC_KIND : info_of(in->op).kind;
     bool row = ptr ? (in->aux & TX_ACC_VAL_V) != 0 : (in->op - V_ST_8_S) % 3 != 0 || (in->aux & TX_VAL_V);
     uint32_t ok;
-    int r = resolve(vm, f, in, kind, true, p, &ok);
+    int r = mem_resolve(vm, f, in, kind, true, p, &ok);
 
     if (r == TX_RUN_ON)
         r = watch(vm, f, in, p, ok, tx_kinds[kind].bytes, TX_WRITE);
@@ -351,7 +351,7 @@ tx_vm_store(tx_vm *vm, tx_frag *f, const tx_insn *in)
         return r;
     for (uint32_t left = ok; left; left &= left - 1) {
         uint32_t lane = tx_first_lane(left);
-        write_element(address(vm, f, &p[lane], lane), kind, p[lane].nibble, get_lane(f, in->b, row, kind, lane));
+        write_element(mem_address(vm, f, &p[lane], lane), kind, p[lane].nibble, get_lane(f, in->b, row, kind, lane));
     }
     vm->changes++;
     return TX_RUN_ON;
@@ -479,7 +479,7 @@ tx_vm_atomic(tx_vm *vm, tx_frag *f, const tx_insn *in)
     unsigned raw = size == 2 ? TX_KIND_U16 : size == 4 ? TX_KIND_U32 : TX_KIND_U64;
     uint64_t mask = size == 8 ? ~0ull : (1ull << 8 * size) - 1;
     uint32_t ok;
-    int r = resolve(vm, f, in, kind, true, p, &ok);
+    int r = mem_resolve(vm, f, in, kind, true, p, &ok);
 
     if (r == TX_RUN_ON)
         r = watch(vm, f, in, p, ok, size, TX_ATOMIC);
@@ -491,7 +491,7 @@ tx_vm_atomic(tx_vm *vm, tx_frag *f, const tx_insn *in)
             put_lane(f, in->d, true, kind, lane, 0);
             continue;
         }
-        uint8_t *at = address(vm, f, &p[lane], lane);
+        uint8_t *at = mem_address(vm, f, &p[lane], lane);
         bool global = vm->p->mems[p[lane].mem].scope == TX_GLOBAL;
         uint64_t v = get_lane(f, in->b, in->aux & TX_ACC_VAL_V, kind, lane) & mask, old = read_element(at, raw, 0),
                  next;

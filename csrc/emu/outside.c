@@ -5,7 +5,7 @@
 #include "emu/vm.h"
 
 static tx_slot
-value(const tx_frag *f, const tx_vreg *r, uint32_t lane)
+outside_value(const tx_frag *f, const tx_vreg *r, uint32_t lane)
 {
     bool wide = r->vt == VT_I64 || r->vt == VT_U64 || r->vt == VT_F64;
     tx_slot s = {0};
@@ -123,16 +123,16 @@ format(tx_sb *out, const tx_outside *o, const tx_frag *f, uint32_t lane)
         spec c;
         s = parse_spec(s + 1, &c);
         if (c.star_width && at < o->nargs) {
-            c.width = (int)as_int(&o->args[at], value(f, &o->args[at], lane)), at++;
+            c.width = (int)as_int(&o->args[at], outside_value(f, &o->args[at], lane)), at++;
             c.width = c.width > 4096 ? 4096 : c.width;
         }
         if (c.star_precision && at < o->nargs) {
-            c.precision = (int)as_int(&o->args[at], value(f, &o->args[at], lane)), at++;
+            c.precision = (int)as_int(&o->args[at], outside_value(f, &o->args[at], lane)), at++;
             c.precision = c.precision > 4096 ? 4096 : c.precision;
         }
         if (!c.conv || at >= o->nargs)
             continue;
-        put_conversion(out, &c, &o->args[at], value(f, &o->args[at], lane));
+        put_conversion(out, &c, &o->args[at], outside_value(f, &o->args[at], lane));
         at++;
     }
 }
@@ -162,7 +162,7 @@ memory_size(tx_dtype t)
 }
 
 static int
-call(tx_vm *vm, tx_frag *f, const tx_insn *in, const tx_outside *o)
+call_outside(tx_vm *vm, tx_frag *f, const tx_insn *in, const tx_outside *o)
 {
     uint32_t n = (uint32_t)__builtin_popcount(f->m), i;
     bool returns = tx_kind(o->ret) != TX_KIND_VOID;
@@ -190,7 +190,7 @@ call(tx_vm *vm, tx_frag *f, const tx_insn *in, const tx_outside *o)
         arrays[i] = space + i * TX_LANES * 8;
         types[i] = o->args[i].type;
         for (uint32_t left = f->m; left; left &= left - 1, at++) {
-            tx_slot v = value(f, &o->args[i], tx_first_lane(left));
+            tx_slot v = outside_value(f, &o->args[i], tx_first_lane(left));
             memcpy((uint8_t *)arrays[i] + at * size, &v, size);
         }
     }
@@ -225,7 +225,7 @@ call(tx_vm *vm, tx_frag *f, const tx_insn *in, const tx_outside *o)
 /* ---- dispatch ---------------------------------------------------------------------------------------------------- */
 
 static int
-assertion(tx_vm *vm, tx_frag *f, const tx_insn *in, const tx_outside *o)
+outside_assertion(tx_vm *vm, tx_frag *f, const tx_insn *in, const tx_outside *o)
 {
     uint32_t bad = f->m & ~tx_reg(f, in->a)->u32;
     tx_emu_report *r = tx_report_begin(vm, "assert", in->site);
@@ -239,11 +239,11 @@ tx_vm_outside(tx_vm *vm, tx_frag *f, const tx_insn *in)
 {
     const tx_outside *o = &vm->p->outside[in->imm];
     if (in->op == V_ASSERT)
-        return assertion(vm, f, in, o);
+        return outside_assertion(vm, f, in, o);
     if (in->op == V_PRINTF)
         return print(vm, f, o);
     if (in->op == V_EXTERN)
-        return call(vm, f, in, o);
+        return call_outside(vm, f, in, o);
     tx_emu_report *r = tx_report_begin(vm, "unsupported", in->site);
     tx_report_agent(vm, r, f, tx_first_lane(f->m), in->site, "executed");
     tx_report_text(r, "the emulator does not know %s yet", o->text);

@@ -23,7 +23,7 @@ quadratic(const int32_t (*table)[3], unsigned bits, uint32_t mant)
 
 /* m * 2^e with a 24-bit m, rounded where it is subnormal. */
 static uint32_t
-scaled(uint32_t sign, uint32_t m, int e, bool ftz)
+ptx_approx_scaled(uint32_t sign, uint32_t m, int e, bool ftz)
 {
     tx_ptx_num v = {(double)m, 0, e};
     uint32_t r = (uint32_t)tx_ptx_round(FM_F32, v, RND_RN, false, 0, 0);
@@ -43,12 +43,12 @@ tx_approx_ex2(uint32_t x, bool ftz)
     if (v <= -150)
         return 0;
     int64_t q = (int64_t)floor(fabs(v) * 0x1p23), w = v >= 0 ? q : (q & 0x7fffff) ? -q - 1 : -q;
-    return scaled(0, quadratic(ex2_table, 6, (uint32_t)(w & 0x7fffff)), (int)(w >> 23) - 23, ftz);
+    return ptx_approx_scaled(0, quadratic(ex2_table, 6, (uint32_t)(w & 0x7fffff)), (int)(w >> 23) - 23, ftz);
 }
 
 /* Exponent and mantissa of a finite number that is not 0: 1.mant * 2^e. */
 static int
-split(uint32_t x, uint32_t *mant)
+parts_of(uint32_t x, uint32_t *mant)
 {
     uint32_t m = x & 0x7fffff, e = x >> 23 & 0xff;
     if (e) {
@@ -70,10 +70,10 @@ tx_approx_rcp(uint32_t x, bool ftz)
         return sign;
     if (mag == 0 || (ftz && mag < 0x00800000u))
         return sign | INF_CODE;
-    int e = split(mag, &mant);
+    int e = parts_of(mag, &mant);
     if (mant == 0)
-        return scaled(sign, 1, -e, ftz);
-    return scaled(sign, quadratic(rcp_table, 7, mant), -e - 24, ftz);
+        return ptx_approx_scaled(sign, 1, -e, ftz);
+    return ptx_approx_scaled(sign, quadratic(rcp_table, 7, mant), -e - 24, ftz);
 }
 
 uint32_t
@@ -88,11 +88,11 @@ tx_approx_rsqrt(uint32_t x, bool ftz)
         return NAN_CODE;
     if (mag == INF_CODE)
         return 0;
-    int e = split(mag, &mant);
+    int e = parts_of(mag, &mant);
     bool odd = e & 1;
     if (mant == 0 && !odd)
-        return scaled(0, 1, -e / 2, ftz);
-    return scaled(0, quadratic(rsqrt_table + (odd ? 64 : 0), 6, mant), -(e - odd) / 2 - 24, ftz);
+        return ptx_approx_scaled(0, 1, -e / 2, ftz);
+    return ptx_approx_scaled(0, quadratic(rsqrt_table + (odd ? 64 : 0), 6, mant), -(e - odd) / 2 - 24, ftz);
 }
 
 /* The argument in turns is cut twice: to float32, then to multiples of 2^-25. */

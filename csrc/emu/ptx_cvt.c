@@ -22,7 +22,7 @@ round_integral(double v, unsigned rnd)
 }
 
 static uint64_t
-float_to_int(const tx_ptx_env *e, double v)
+ptx_cvt_float_to_int(const tx_ptx_env *e, double v)
 {
     const tx_ptx_ty *t = &e->k->out_t[0];
     if (v != v)
@@ -35,7 +35,7 @@ float_to_int(const tx_ptx_env *e, double v)
 }
 
 static uint64_t
-int_to_int(const tx_ptx_env *e, uint64_t x)
+ptx_cvt_int_to_int(const tx_ptx_env *e, uint64_t x)
 {
     const tx_ptx_ty *s = &e->k->in_t[0], *t = &e->k->out_t[0];
     int64_t v = signed_of(s, x);
@@ -101,7 +101,7 @@ int_to_float(const tx_ptx_env *e, uint64_t x)
 
 /* Which operand, and which element of it, makes element i of the result; operands are written highest first. */
 static uint64_t
-source(const tx_ptx_env *e, const uint64_t *in, unsigned i, const tx_ptx_ty **s)
+source_of(const tx_ptx_env *e, const uint64_t *in, unsigned i, const tx_ptx_ty **s)
 {
     const tx_ptx_ty *t = &e->k->out_t[0];
     unsigned a = e->k->in_t[0].lanes > 1 ? 0 : t->lanes - 1 - i;
@@ -117,10 +117,11 @@ TX_PTX_LANE(cvt)
     uint64_t v = 0;
 
     if (t->fmt == FM_NONE) {
-        out[0] = s->fmt == FM_NONE
-                     ? int_to_int(e, in[0])
-                     : float_to_int(e, tx_ptx_decode(s->fmt, HAS(ftz) && s->fmt == FM_F32 ? tx_ptx_flush(s->fmt, in[0])
-                                                                                          : in[0]));
+        out[0] =
+            s->fmt == FM_NONE
+                ? ptx_cvt_int_to_int(e, in[0])
+                : ptx_cvt_float_to_int(
+                      e, tx_ptx_decode(s->fmt, HAS(ftz) && s->fmt == FM_F32 ? tx_ptx_flush(s->fmt, in[0]) : in[0]));
         return;
     }
     if (s->fmt == FM_NONE) {
@@ -137,7 +138,7 @@ TX_PTX_LANE(cvt)
     if (HAS(rs))
         r.n = t->lanes == 4 ? 8 : t->fmt == FM_F16 ? 13 : 16;
     for (unsigned i = 0; i < t->lanes; i++) {
-        uint64_t code = source(e, in, i, &s);
+        uint64_t code = source_of(e, in, i, &s);
         if (r.n)
             r.bits = (uint32_t)(in[last] >> (t->lanes == 4 ? 8 : 16) * i & tx_ones(r.n));
         v |= (float_to_float(e, s, code, scale[i & 1], r) & tx_ones(t->bits)) << t->bits * i;

@@ -8,7 +8,7 @@
 #define HAS(t) tx_has_tok(e->k, TK_##t)
 
 static tx_ptx_num
-number(double h)
+ptx_float_number(double h)
 {
     tx_ptx_num r = {h, 0, 0};
     return r;
@@ -17,7 +17,7 @@ number(double h)
 /* ---- exact results ----------------------------------------------------------------------------------------------- */
 
 static tx_ptx_num
-sum(double x, double y)
+ptx_float_sum(double x, double y)
 {
     tx_ptx_num r = {x + y, 0, 0};
     double t = r.h - x;
@@ -28,7 +28,7 @@ sum(double x, double y)
 static double
 sum_odd(double x, double y)
 {
-    tx_ptx_num s = sum(x, y);
+    tx_ptx_num s = ptx_float_sum(x, y);
     uint64_t u = f64_bits(s.h);
     if (s.l != 0 && !(u & 1))
         u += (s.l > 0) == (s.h > 0) ? 1 : (uint64_t)-1;
@@ -61,43 +61,43 @@ fma_wide(double a, double b, double c)
         return r;
     }
     fc = ldexp(fc, ec - e);
-    tx_ptx_num u = sum(fc, pl), v = sum(p, u.h), r;
-    r = sum(v.h, sum_odd(u.l, v.l));
+    tx_ptx_num u = ptx_float_sum(fc, pl), v = ptx_float_sum(p, u.h), r;
+    r = ptx_float_sum(v.h, sum_odd(u.l, v.l));
     r.e = e;
     return r;
 }
 
 static tx_ptx_num
-fma_of(unsigned fmt, double a, double b, double c, unsigned rnd)
+ptx_float_fma_of(unsigned fmt, double a, double b, double c, unsigned rnd)
 {
     double r = a * b;
     if (isnan(a) || isnan(b) || isnan(c) || isinf(a) || isinf(b) || isinf(c))
-        return number(fmt == FM_F64 || isinf(c) ? fma(a, b, c) : r + c);
+        return ptx_float_number(fmt == FM_F64 || isinf(c) ? fma(a, b, c) : r + c);
     if (a == 0 || b == 0)
-        return number(c == 0 ? special_zero(r, c, rnd) : c);
-    tx_ptx_num v = fmt == FM_F64 ? fma_wide(a, b, c) : sum(r, c);
+        return ptx_float_number(c == 0 ? special_zero(r, c, rnd) : c);
+    tx_ptx_num v = fmt == FM_F64 ? fma_wide(a, b, c) : ptx_float_sum(r, c);
     if (v.h == 0)
-        v = number(c == 0 ? r : special_zero(r, c, rnd));
+        v = ptx_float_number(c == 0 ? r : special_zero(r, c, rnd));
     return v;
 }
 
 static tx_ptx_num
-quotient(double x, double y)
+ptx_float_quotient(double x, double y)
 {
     int ex, ey;
     if (x != x || y != y || isinf(x) || isinf(y) || x == 0 || y == 0)
-        return number(x / y);
+        return ptx_float_number(x / y);
     double fx = frexp(x, &ex), fy = frexp(y, &ey), q = fx / fy, rest = fma(-q, fy, fx);
     tx_ptx_num r = {q, rest == 0 ? 0 : copysign(0x1p-80, rest * fy), ex - ey};
     return r;
 }
 
 static tx_ptx_num
-root(double x)
+ptx_float_root(double x)
 {
     int ex;
     if (!(x > 0) || isinf(x))
-        return number(x == 0 ? x : x > 0 ? x : (double)NAN);
+        return ptx_float_number(x == 0 ? x : x > 0 ? x : (double)NAN);
     double f = frexp(x, &ex);
     if (ex & 1)
         f *= 2, ex--;
@@ -109,7 +109,7 @@ root(double x)
 /* ---- operands and results ---------------------------------------------------------------------------------------------- */
 
 static uint64_t
-element(const tx_ptx_ty *t, uint64_t v, unsigned i)
+ptx_float_element(const tx_ptx_ty *t, uint64_t v, unsigned i)
 {
     return v >> (t->bits * i) & tx_ones(t->bits);
 }
@@ -118,12 +118,12 @@ static uint64_t
 code_of(const tx_ptx_env *e, unsigned arg, const uint64_t *in, unsigned i)
 {
     const tx_ptx_ty *t = &e->k->in_t[arg];
-    uint64_t c = element(t, in[arg], t->lanes > 1 ? i : 0);
+    uint64_t c = ptx_float_element(t, in[arg], t->lanes > 1 ? i : 0);
     return HAS(ftz) && t->fmt != FM_F64 ? tx_ptx_flush(t->fmt, c) : c;
 }
 
 static double
-operand(const tx_ptx_env *e, unsigned arg, const uint64_t *in, unsigned i)
+ptx_float_operand(const tx_ptx_env *e, unsigned arg, const uint64_t *in, unsigned i)
 {
     return tx_ptx_decode(e->k->in_t[arg].fmt, code_of(e, arg, in, i));
 }
@@ -133,9 +133,11 @@ result(const tx_ptx_env *e, tx_ptx_num v, unsigned rnd)
 {
     unsigned fmt = e->k->out_t[0].fmt;
     if (HAS(sat))
-        v = v.h != v.h || v.h <= 0 ? number(0) : v.h > 1 || (v.h * ldexp(1, v.e) >= 1) ? number(1) : v;
+        v = v.h != v.h || v.h <= 0                  ? ptx_float_number(0)
+            : v.h > 1 || (v.h * ldexp(1, v.e) >= 1) ? ptx_float_number(1)
+                                                    : v;
     if (HAS(relu) && v.h <= 0)
-        v = number(0);
+        v = ptx_float_number(0);
     uint64_t c = tx_ptx_round(fmt, v, rnd, false, 0, 0);
     return HAS(ftz) ? tx_ptx_flush(fmt, c) : c;
 }
@@ -147,14 +149,14 @@ lanes_of(const tx_ptx_env *e)
 }
 
 static void
-put(const tx_ptx_env *e, uint64_t *out, unsigned i, uint64_t code)
+ptx_float_put(const tx_ptx_env *e, uint64_t *out, unsigned i, uint64_t code)
 {
     const tx_ptx_ty *t = &e->k->out_t[0];
     out[0] = (i ? out[0] : 0) | (code & tx_ones(t->bits)) << (t->bits * i);
 }
 
 static void
-arith(const tx_ptx_env *e, const uint64_t *in, uint64_t *out)
+ptx_float_arith(const tx_ptx_env *e, const uint64_t *in, uint64_t *out)
 {
     unsigned rnd = tx_ptx_rnd_of(e->k), fmt = e->k->out_t[0].fmt;
     if (fmt == FM_NONE) {
@@ -162,23 +164,23 @@ arith(const tx_ptx_env *e, const uint64_t *in, uint64_t *out)
         return;
     }
     for (unsigned i = 0; i < lanes_of(e); i++) {
-        double x = operand(e, 0, in, i), y = operand(e, 1, in, i);
-        tx_ptx_num v = HAS(mul) ? fma_of(fmt, x, y, signbit(x) != signbit(y) ? -0.0 : 0.0, rnd)
-                                : fma_of(fmt, x, 1, HAS(sub) ? -y : y, rnd);
-        put(e, out, i, result(e, v, rnd));
+        double x = ptx_float_operand(e, 0, in, i), y = ptx_float_operand(e, 1, in, i);
+        tx_ptx_num v = HAS(mul) ? ptx_float_fma_of(fmt, x, y, signbit(x) != signbit(y) ? -0.0 : 0.0, rnd)
+                                : ptx_float_fma_of(fmt, x, 1, HAS(sub) ? -y : y, rnd);
+        ptx_float_put(e, out, i, result(e, v, rnd));
     }
 }
 TX_PTX_LANE(add)
 {
-    arith(e, in, out);
+    ptx_float_arith(e, in, out);
 }
 TX_PTX_LANE(sub)
 {
-    arith(e, in, out);
+    ptx_float_arith(e, in, out);
 }
 TX_PTX_LANE(mul)
 {
-    arith(e, in, out);
+    ptx_float_arith(e, in, out);
 }
 
 /* A NaN that a copy engine put where the tensor ends. */
@@ -195,22 +197,25 @@ TX_PTX_LANE(fma)
 {
     unsigned rnd = tx_ptx_rnd_of(e->k), fmt = e->k->out_t[0].fmt;
     for (unsigned i = 0; i < lanes_of(e); i++) {
-        double x = operand(e, 0, in, i), y = operand(e, 1, in, i), z = operand(e, 2, in, i);
-        put(e, out, i, is_outside(e, in, i) ? 0 : result(e, fma_of(fmt, x, y, z, rnd), rnd));
+        double x = ptx_float_operand(e, 0, in, i), y = ptx_float_operand(e, 1, in, i),
+               z = ptx_float_operand(e, 2, in, i);
+        ptx_float_put(e, out, i, is_outside(e, in, i) ? 0 : result(e, ptx_float_fma_of(fmt, x, y, z, rnd), rnd));
     }
 }
 
 TX_PTX_LANE(div)
 {
-    double x = operand(e, 0, in, 0), y = operand(e, 1, in, 0);
+    double x = ptx_float_operand(e, 0, in, 0), y = ptx_float_operand(e, 1, in, 0);
     if (HAS(approx) && fabs(y) > 0x1p126 && !isinf(y) && y == y) /* by the reciprocal, which is flushed there */
-        out[0] = result(e, isinf(x) || x != x ? number((double)NAN) : number(copysign(0, x) * copysign(1, y)), RND_RN);
+        out[0] = result(
+            e, isinf(x) || x != x ? ptx_float_number((double)NAN) : ptx_float_number(copysign(0, x) * copysign(1, y)),
+            RND_RN);
     else
-        out[0] = result(e, quotient(x, y), tx_ptx_rnd_of(e->k));
+        out[0] = result(e, ptx_float_quotient(x, y), tx_ptx_rnd_of(e->k));
 }
 
 static uint64_t
-select(const tx_ptx_env *e, unsigned fmt, uint64_t x, uint64_t y)
+choice_of(const tx_ptx_env *e, unsigned fmt, uint64_t x, uint64_t y)
 {
     double a = tx_ptx_decode(fmt, x), b = tx_ptx_decode(fmt, y);
     if (a != a || b != b)
@@ -231,12 +236,12 @@ TX_PTX_LANE(minmax)
         uint64_t c[3], r;
         for (unsigned a = 0; a < e->k->nin; a++)
             c[a] = code_of(e, a, in, i) & ~(HAS(abs) ? sign : 0);
-        r = select(e, t->fmt, c[0], c[1]);
+        r = choice_of(e, t->fmt, c[0], c[1]);
         if (e->k->nin > 2)
-            r = select(e, t->fmt, r, c[2]);
+            r = choice_of(e, t->fmt, r, c[2]);
         if (HAS(xorsign) && !tx_ptx_is_nan(t->fmt, r))
             r |= (code_of(e, 0, in, i) ^ code_of(e, 1, in, i)) & sign;
-        put(e, out, i, r);
+        ptx_float_put(e, out, i, r);
     }
 }
 
@@ -254,11 +259,11 @@ approximate_f32(const tx_ptx_env *e, uint32_t x)
     if (HAS(rsqrt))
         return tx_approx_rsqrt(x, ftz);
     if (HAS(sin) || HAS(cos))
-        return tx_ptx_round(FM_F32, number(isinf(v) ? (double)NAN : tx_approx_sincos(bits_f32(x), HAS(cos))), RND_RN,
-                            false, 0, 0);
+        return tx_ptx_round(FM_F32, ptx_float_number(isinf(v) ? (double)NAN : tx_approx_sincos(bits_f32(x), HAS(cos))),
+                            RND_RN, false, 0, 0);
     if (HAS(sqrt))
-        return result(e, root(v), RND_RN);
-    return result(e, number(HAS(lg2) ? log2(v) : tanh(v)), RND_RN);
+        return result(e, ptx_float_root(v), RND_RN);
+    return result(e, ptx_float_number(HAS(lg2) ? log2(v) : tanh(v)), RND_RN);
 }
 
 static uint64_t
@@ -272,7 +277,7 @@ approximate(const tx_ptx_env *e, unsigned fmt, uint64_t code)
         double r = HAS(rcp) ? 1 / x : 1 / sqrt(x);
         return r != r ? tx_ptx_nan(fmt) : tx_ptx_flush(fmt, f64_bits(r) & 0xffffffff00000000ull);
     }
-    return result(e, number(HAS(ex2) ? exp2(v) : tanh(v)), RND_RN);
+    return result(e, ptx_float_number(HAS(ex2) ? exp2(v) : tanh(v)), RND_RN);
 }
 
 TX_PTX_LANE(unary)
@@ -293,9 +298,9 @@ TX_PTX_LANE(unary)
             c = approximate(e, t->fmt, c);
         else {
             double v = tx_ptx_decode(t->fmt, c);
-            c = result(e, HAS(rcp) ? quotient(1, v) : root(v), tx_ptx_rnd_of(e->k));
+            c = result(e, HAS(rcp) ? ptx_float_quotient(1, v) : ptx_float_root(v), tx_ptx_rnd_of(e->k));
         }
-        put(e, out, i, c);
+        ptx_float_put(e, out, i, c);
     }
 }
 
@@ -321,11 +326,11 @@ TX_PTX_LANE(testp)
 /* ---- comparisons ------------------------------------------------------------------------------------------------- */
 
 static bool
-compare(const tx_ptx_env *e, const uint64_t *in, unsigned i)
+ptx_float_compare(const tx_ptx_env *e, const uint64_t *in, unsigned i)
 {
     if (e->k->in_t[0].fmt == FM_NONE)
         return tx_ptx_int_compare(e, in[0], in[1]);
-    double x = operand(e, 0, in, i), y = operand(e, 1, in, i);
+    double x = ptx_float_operand(e, 0, in, i), y = ptx_float_operand(e, 1, in, i);
     bool unordered = x != x || y != y;
     if (HAS(num) || HAS(nan))
         return unordered == HAS(nan);
@@ -340,25 +345,25 @@ compare(const tx_ptx_env *e, const uint64_t *in, unsigned i)
 }
 
 static uint64_t
-joined(const tx_ptx_env *e, bool r, uint64_t with)
+ptx_float_joined(const tx_ptx_env *e, bool r, uint64_t with)
 {
     return HAS(and) ? r & (with != 0) : HAS(or) ? r | (with != 0) : HAS(xor) ? r ^ (with != 0) : r;
 }
 
 TX_PTX_LANE(setp)
 {
-    bool first = compare(e, in, 0), pairs = e->k->in_t[0].lanes > 1;
-    out[0] = e->k->nin > 2 ? joined(e, first, in[2]) : first;
+    bool first = ptx_float_compare(e, in, 0), pairs = e->k->in_t[0].lanes > 1;
+    out[0] = e->k->nin > 2 ? ptx_float_joined(e, first, in[2]) : first;
     if (e->k->nout > 1)
-        out[1] = pairs ? compare(e, in, 1) : !first;
+        out[1] = pairs ? ptx_float_compare(e, in, 1) : !first;
 }
 
 TX_PTX_LANE(set)
 {
     const tx_ptx_ty *t = &e->k->out_t[0];
     for (unsigned i = 0; i < t->lanes; i++) {
-        uint64_t yes = t->fmt ? tx_ptx_round(t->fmt, number(1), RND_RN, false, 0, 0) : ~0ull;
-        put(e, out, i, compare(e, in, i) ? yes : 0);
+        uint64_t yes = t->fmt ? tx_ptx_round(t->fmt, ptx_float_number(1), RND_RN, false, 0, 0) : ~0ull;
+        ptx_float_put(e, out, i, ptx_float_compare(e, in, i) ? yes : 0);
     }
 }
 
@@ -369,5 +374,5 @@ TX_PTX_LANE(slct)
     if (t->cls == 's')
         out[0] = c >> (t->bits - 1) & 1 ? in[1] : in[0];
     else
-        out[0] = operand(e, 2, in, 0) >= 0 ? in[0] : in[1];
+        out[0] = ptx_float_operand(e, 2, in, 0) >= 0 ? in[0] : in[1];
 }

@@ -11,7 +11,7 @@ sext(uint64_t v, unsigned bits)
 }
 
 static int64_t
-value(const tx_ptx_ty *t, uint64_t v)
+ptx_int_value(const tx_ptx_ty *t, uint64_t v)
 {
     return t->cls == 's' ? sext(v, t->bits) : (int64_t)v;
 }
@@ -30,7 +30,7 @@ high(const tx_ptx_ty *t, uint64_t x, uint64_t y)
 {
     uint64_t r;
     if (t->bits < 64)
-        return (uint64_t)(t->cls == 's' ? value(t, x) * value(t, y) : (int64_t)(x * y)) >> t->bits;
+        return (uint64_t)(t->cls == 's' ? ptx_int_value(t, x) * ptx_int_value(t, y) : (int64_t)(x * y)) >> t->bits;
     r = high64(x, y);
     if (t->cls == 's')
         r -= (x >> 63 ? y : 0) + (y >> 63 ? x : 0);
@@ -44,7 +44,7 @@ clamp_s32(int64_t v)
 }
 
 static uint64_t
-product(const tx_ptx_env *e, const uint64_t *in)
+ptx_int_product(const tx_ptx_env *e, const uint64_t *in)
 {
     const tx_ptx_ty *t = &e->k->in_t[0];
     if (HAS(mul24) || HAS(mad24)) {
@@ -54,7 +54,7 @@ product(const tx_ptx_env *e, const uint64_t *in)
     }
     if (HAS(hi))
         return high(t, in[0], in[1]);
-    return (uint64_t)value(t, in[0]) * (uint64_t)value(t, in[1]);
+    return (uint64_t)ptx_int_value(t, in[0]) * (uint64_t)ptx_int_value(t, in[1]);
 }
 
 void
@@ -62,16 +62,16 @@ tx_ptx_int_arith(const tx_ptx_env *e, const uint64_t *in, uint64_t *out)
 {
     const tx_ptx_ty *t = &e->k->in_t[0];
     if (HAS(mul))
-        out[0] = product(e, in);
+        out[0] = ptx_int_product(e, in);
     else if (HAS(sat))
-        out[0] = clamp_s32(value(t, in[0]) + (HAS(sub) ? -value(t, in[1]) : value(t, in[1])));
+        out[0] = clamp_s32(ptx_int_value(t, in[0]) + (HAS(sub) ? -ptx_int_value(t, in[1]) : ptx_int_value(t, in[1])));
     else
         out[0] = HAS(sub) ? in[0] - in[1] : in[0] + in[1];
 }
 
 TX_PTX_LANE(mad)
 {
-    uint64_t p = product(e, in);
+    uint64_t p = ptx_int_product(e, in);
     if (e->k->nin < 3)
         out[0] = p;
     else if (HAS(sat))
@@ -89,7 +89,7 @@ TX_PTX_LANE(idiv)
     else if (t->cls == 'u')
         out[0] = rem ? in[0] % in[1] : in[0] / in[1];
     else {
-        int64_t x = value(t, in[0]), y = value(t, in[1]);
+        int64_t x = ptx_int_value(t, in[0]), y = ptx_int_value(t, in[1]);
         out[0] = y == -1 ? rem ? 0 : 0 - (uint64_t)x : (uint64_t)(rem ? x % y : x / y);
     }
 }
@@ -97,7 +97,7 @@ TX_PTX_LANE(idiv)
 TX_PTX_LANE(sad)
 {
     const tx_ptx_ty *t = &e->k->in_t[0];
-    bool less = t->cls == 's' ? value(t, in[0]) < value(t, in[1]) : in[0] < in[1];
+    bool less = t->cls == 's' ? ptx_int_value(t, in[0]) < ptx_int_value(t, in[1]) : in[0] < in[1];
     out[0] = in[2] + (less ? in[1] - in[0] : in[0] - in[1]);
 }
 
@@ -105,14 +105,14 @@ void
 tx_ptx_int_minmax(const tx_ptx_env *e, const uint64_t *in, uint64_t *out)
 {
     const tx_ptx_ty *t = &e->k->in_t[0];
-    bool less = t->cls == 's' ? value(t, in[0]) < value(t, in[1]) : in[0] < in[1];
+    bool less = t->cls == 's' ? ptx_int_value(t, in[0]) < ptx_int_value(t, in[1]) : in[0] < in[1];
     out[0] = less == HAS(min) ? in[0] : in[1];
 }
 
 void
 tx_ptx_int_unary(const tx_ptx_env *e, const uint64_t *in, uint64_t *out)
 {
-    int64_t x = value(&e->k->in_t[0], in[0]);
+    int64_t x = ptx_int_value(&e->k->in_t[0], in[0]);
     out[0] = HAS(neg) || x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
 }
 
@@ -134,7 +134,7 @@ TX_PTX_LANE(shift)
     if (HAS(shl))
         out[0] = n >= t->bits ? 0 : in[0] << n;
     else if (t->cls == 's')
-        out[0] = (uint64_t)(value(t, in[0]) >> (n >= t->bits ? t->bits - 1u : n));
+        out[0] = (uint64_t)(ptx_int_value(t, in[0]) >> (n >= t->bits ? t->bits - 1u : n));
     else
         out[0] = n >= t->bits ? 0 : in[0] >> n;
 }
@@ -185,7 +185,7 @@ TX_PTX_LANE(bfind)
 {
     const tx_ptx_ty *t = &e->k->in_t[0];
     uint64_t v = in[0];
-    if (t->cls == 's' && value(t, v) < 0)
+    if (t->cls == 's' && ptx_int_value(t, v) < 0)
         v = ~v & tx_ones(t->bits);
     out[0] = v == 0 ? 0xffffffff : HAS(shiftamt) ? t->bits - 1 - top_bit(v) : top_bit(v);
 }
@@ -291,7 +291,7 @@ bool
 tx_ptx_int_compare(const tx_ptx_env *e, uint64_t x, uint64_t y)
 {
     const tx_ptx_ty *t = &e->k->in_t[0];
-    bool less = t->cls == 's' ? value(t, x) < value(t, y) : x < y;
+    bool less = t->cls == 's' ? ptx_int_value(t, x) < ptx_int_value(t, y) : x < y;
     if (HAS(eq))
         return x == y;
     if (HAS(ne))

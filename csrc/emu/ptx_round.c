@@ -5,15 +5,15 @@
 #include "emu/lanes.h"
 #include "emu/ptx.h"
 
-typedef struct format {
+typedef struct round_format {
     uint8_t mant, exp; /* bits */
     int16_t bias;
     uint8_t shift; /* zeros below the code */
     bool inf;      /* has infinities, and NaN above them */
     uint64_t max;  /* code of the largest number, before shift */
     uint64_t nan;  /* after shift; 0: none */
-} format;
-static const format formats[FM__COUNT] = {
+} round_format;
+static const round_format formats[FM__COUNT] = {
     [FM_F64] = {52, 11, 1023, 0, true, 0x7fefffffffffffff, 0x7ff8000000000000},
     [FM_F32] = {23, 8, 127, 0, true, 0x7f7fffff, 0x7fffffff},
     [FM_TF32] = {10, 8, 127, 13, true, 0x3fbff, 0x7fffe000},
@@ -27,7 +27,7 @@ static const format formats[FM__COUNT] = {
 };
 
 static unsigned
-width(const format *f)
+width(const round_format *f)
 {
     return f->mant + f->exp;
 }
@@ -41,7 +41,7 @@ tx_ptx_nan(unsigned fmt)
 bool
 tx_ptx_is_nan(unsigned fmt, uint64_t code)
 {
-    const format *f = &formats[fmt];
+    const round_format *f = &formats[fmt];
     uint64_t mag = code >> f->shift & tx_ones(width(f));
     if (fmt == FM_UE8M0)
         return code == 0xff;
@@ -51,7 +51,7 @@ tx_ptx_is_nan(unsigned fmt, uint64_t code)
 double
 tx_ptx_decode(unsigned fmt, uint64_t code)
 {
-    const format *f = &formats[fmt];
+    const round_format *f = &formats[fmt];
     uint64_t c = code >> f->shift, m = c & tx_ones(f->mant), e = c >> f->mant & tx_ones(f->exp);
     double v;
     switch (fmt) {
@@ -76,13 +76,13 @@ tx_ptx_decode(unsigned fmt, uint64_t code)
 uint64_t
 tx_ptx_flush(unsigned fmt, uint64_t code)
 {
-    const format *f = &formats[fmt];
+    const round_format *f = &formats[fmt];
     uint64_t sign = 1ull << width(f) << f->shift;
     return (code >> f->shift >> f->mant & tx_ones(f->exp)) == 0 ? code & sign : code;
 }
 
 static uint64_t
-overflow(const format *f, bool neg, unsigned rnd, bool satfinite)
+overflow(const round_format *f, bool neg, unsigned rnd, bool satfinite)
 {
     bool away = rnd == RND_RN || rnd == RND_RNA || (rnd == RND_RM && neg) || (rnd == RND_RP && !neg);
     return f->inf && !satfinite && away ? f->max + 1 : f->max;
@@ -106,7 +106,7 @@ goes_up(uint64_t kept, uint64_t rest, unsigned shift, bool neg, unsigned rnd)
 static uint64_t
 pack(unsigned fmt, bool neg, uint64_t m, int e, unsigned rnd, bool satfinite, uint32_t rand, unsigned nrand)
 {
-    const format *f = &formats[fmt];
+    const round_format *f = &formats[fmt];
     int top = e + 63 - __builtin_clzll(m), least = 1 - f->bias;
     int biased = top > least ? top : least, shift = biased - f->mant - e;
     uint64_t kept, code;
@@ -153,7 +153,7 @@ pack_s2f6(double v)
 uint64_t
 tx_ptx_round(unsigned fmt, tx_ptx_num v, unsigned rnd, bool satfinite, uint32_t rand, unsigned nrand)
 {
-    const format *f = &formats[fmt];
+    const round_format *f = &formats[fmt];
     bool neg = signbit(v.h);
     uint64_t sign = (uint64_t)neg << width(f) << f->shift, m;
     int e;

@@ -15,19 +15,19 @@ tx_ptx_emu_of(uint32_t row)
 }
 
 static bool
-is_wide(unsigned vt)
+ptx_run_is_wide(unsigned vt)
 {
     return vt == VT_I64 || vt == VT_U64 || vt == VT_F64;
 }
 
 static uint64_t
-get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane)
+ptx_run_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane)
 {
     uint64_t v = 0;
     uint32_t w;
     if (r->vt == VT_B)
         return tx_reg(f, r->reg)->u32 >> (r->row ? lane : 0) & 1;
-    if (is_wide(r->vt))
+    if (ptx_run_is_wide(r->vt))
         memcpy(&v, f->R + r->reg + (r->row ? lane * 8 : 0), 8);
     else {
         memcpy(&w, f->R + r->reg + (r->row ? lane * 4 : 0), 4);
@@ -37,7 +37,7 @@ get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane)
 }
 
 static void
-put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v)
+ptx_run_put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v)
 {
     uint32_t w;
     v &= tx_ones((unsigned)t->bits * t->lanes);
@@ -45,7 +45,7 @@ put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v)
     if (r->vt == VT_B) {
         tx_slot *s = tx_reg(f, r->reg);
         s->u32 = (s->u32 & ~(1u << lane)) | (v ? 1u << lane : 0);
-    } else if (is_wide(r->vt))
+    } else if (ptx_run_is_wide(r->vt))
         memcpy(f->R + r->reg + lane * 8, &v, 8);
     else {
         unsigned bits = tx_bits(r->type); /* narrow integers sit extended */
@@ -67,10 +67,10 @@ tx_vm_ptx(tx_vm *vm, tx_frag *f, const tx_insn *in)
     for (uint32_t left = f->m; left; left &= left - 1) {
         e.lane = tx_first_lane(left);
         for (unsigned i = 0; i < k->nin; i++)
-            from[i] = get(f, &k->in[i], &k->in_t[i], e.lane);
+            from[i] = ptx_run_get(f, &k->in[i], &k->in_t[i], e.lane);
         k->emu->lane(&e, from, to);
         for (unsigned i = 0; i < k->nout; i++)
-            put(f, &k->out[i], &k->out_t[i], e.lane, to[i]);
+            ptx_run_put(f, &k->out[i], &k->out_t[i], e.lane, to[i]);
     }
     return TX_RUN_ON;
 }
@@ -91,7 +91,7 @@ tx_ptx_exchange(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
         for (uint32_t left = fs[i]->m; left; left &= left - 1)
             for (unsigned a = 0; a < k->nin && a < WARP_IN; a++) {
                 uint32_t lane = tx_first_lane(left);
-                from[a][lane] = get(fs[i], &k->in[a], &k->in_t[a], lane);
+                from[a][lane] = ptx_run_get(fs[i], &k->in[a], &k->in_t[a], lane);
             }
     }
     bad = first->emu->warp(first, there, from, to);
@@ -102,7 +102,7 @@ tx_ptx_exchange(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
         for (uint32_t left = fs[i]->m; left; left &= left - 1)
             for (unsigned a = 0; a < k->nout && a < WARP_OUT; a++) {
                 uint32_t lane = tx_first_lane(left);
-                put(fs[i], &k->out[a], &k->out_t[a], lane, to[a][lane]);
+                ptx_run_put(fs[i], &k->out[a], &k->out_t[a], lane, to[a][lane]);
             }
     }
     return -1;

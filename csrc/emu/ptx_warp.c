@@ -1,21 +1,21 @@
 /* PTX instructions that exchange values between the lanes of a warp. SPDX-License-Identifier: Apache-2.0 */
 #include "emu/ptx_list.h"
 
-#define HAS(t) tx_has_tok(k, TK_##t)
+#define HAS_TOKEN(t) tx_has_tok(k, TK_##t)
 #define EACH_LANE(l) for (uint32_t left_ = there, l; left_ && (l = tx_first_lane(left_), true); left_ &= left_ - 1)
 
 /* The c operand: clamp in bits 0 to 4, segment mask in bits 8 to 12. */
 static int
-source_lane(const tx_ptx_op *k, uint32_t lane, uint32_t b, uint32_t c)
+ptx_warp_source_lane(const tx_ptx_op *k, uint32_t lane, uint32_t b, uint32_t c)
 {
     uint32_t segment = c >> 8 & 31, clamp = c & 31;
     int low = (int)(lane & segment), most = (int)((lane & segment) | (clamp & ~segment)), j;
     b &= 31;
-    if (HAS(up)) {
+    if (HAS_TOKEN(up)) {
         j = (int)lane - (int)b;
         return j >= most ? j : -1;
     }
-    j = HAS(down) ? (int)(lane + b) : HAS(bfly) ? (int)(lane ^ b) : (int)((uint32_t)low | (b & ~segment));
+    j = HAS_TOKEN(down) ? (int)(lane + b) : HAS_TOKEN(bfly) ? (int)(lane ^ b) : (int)((uint32_t)low | (b & ~segment));
     return j <= most ? j : -1;
 }
 
@@ -23,7 +23,7 @@ TX_PTX_WARP(shfl)
 {
     EACH_LANE(l)
     {
-        int from = source_lane(k, l, (uint32_t)in[1][l], (uint32_t)in[2][l]);
+        int from = ptx_warp_source_lane(k, l, (uint32_t)in[1][l], (uint32_t)in[2][l]);
         if (from >= 0 && !(there >> from & 1))
             return (int)(l << 8) | from;
         out[0][l] = in[0][from < 0 ? (int)l : from];
@@ -38,7 +38,10 @@ TX_PTX_WARP(vote)
     uint32_t yes = 0;
     EACH_LANE(l) yes |= in[0][l] ? 1u << l : 0;
     EACH_LANE(l)
-    out[0][l] = HAS(all) ? yes == there : HAS(any) ? yes != 0 : HAS(uni) ? yes == there || yes == 0 : yes;
+    out[0][l] = HAS_TOKEN(all)   ? yes == there
+                : HAS_TOKEN(any) ? yes != 0
+                : HAS_TOKEN(uni) ? yes == there || yes == 0
+                                 : yes;
     return -1;
 }
 
@@ -52,7 +55,7 @@ TX_PTX_WARP(match)
         uint32_t equal = 0;
         for (uint32_t o = 0; o < TX_LANES; o++)
             equal |= (there >> o & 1) && in[0][o] == in[0][l] ? 1u << o : 0;
-        out[0][l] = HAS(any) ? equal : same ? there : 0;
+        out[0][l] = HAS_TOKEN(any) ? equal : same ? there : 0;
         if (k->nout > 1)
             out[1][l] = same;
     }
@@ -60,12 +63,12 @@ TX_PTX_WARP(match)
 }
 
 static uint64_t
-reduce(const tx_ptx_op *k, uint64_t x, uint64_t y)
+ptx_warp_reduce(const tx_ptx_op *k, uint64_t x, uint64_t y)
 {
     bool less = k->in_t[0].cls == 's' ? (int32_t)x < (int32_t)y : x < y;
-    if (HAS(min) || HAS(max))
-        return less == HAS(min) ? x : y;
-    return HAS(add) ? x + y : HAS(and) ? x & y : HAS(or) ? x | y : x ^ y;
+    if (HAS_TOKEN(min) || HAS_TOKEN(max))
+        return less == HAS_TOKEN(min) ? x : y;
+    return HAS_TOKEN(add) ? x + y : HAS_TOKEN(and) ? x & y : HAS_TOKEN(or) ? x | y : x ^ y;
 }
 
 static uint64_t
@@ -73,9 +76,9 @@ reduce_float(const tx_ptx_op *k, uint64_t x, uint64_t y)
 {
     double a = tx_ptx_decode(FM_F32, x), b = tx_ptx_decode(FM_F32, y);
     if (a != a || b != b)
-        return HAS(NaN) || (a != a && b != b) ? tx_ptx_nan(FM_F32) : a != a ? y : x;
+        return HAS_TOKEN(NaN) || (a != a && b != b) ? tx_ptx_nan(FM_F32) : a != a ? y : x;
     bool less = a < b || (a == b && x >> 31 > y >> 31);
-    return less == HAS(min) ? x : y;
+    return less == HAS_TOKEN(min) ? x : y;
 }
 
 TX_PTX_WARP(redux)
@@ -84,8 +87,8 @@ TX_PTX_WARP(redux)
     uint64_t r = 0;
     EACH_LANE(l)
     {
-        uint64_t v = in[0][l] & (HAS(abs) ? 0x7fffffff : 0xffffffff);
-        r = first ? v : flt ? reduce_float(k, r, v) : reduce(k, r, v);
+        uint64_t v = in[0][l] & (HAS_TOKEN(abs) ? 0x7fffffff : 0xffffffff);
+        r = first ? v : flt ? reduce_float(k, r, v) : ptx_warp_reduce(k, r, v);
         first = false;
     }
     EACH_LANE(l) out[0][l] = r & 0xffffffff;

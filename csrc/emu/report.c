@@ -120,7 +120,7 @@ tx_vm_nomem(tx_vm *vm)
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void
-source_line(const tx_emu_program *p, const tx_emu_agent *a, tx_sb *out)
+report_source_line(const tx_emu_program *p, const tx_emu_agent *a, tx_sb *out)
 {
     for (uint32_t i = 0; i < p->ntexts; i++) {
         const tx_text *t = &p->texts[i];
@@ -154,7 +154,7 @@ tx_emu_render(const tx_emu_program *p, const tx_emu_report *r, tx_sb *out)
                 a->thread[1], a->thread[2], a->cta[0], a->cta[1], a->cta[2], a->warp, a->lane);
         if (a->line) {
             tx_sb_f(out, "\n    %s:%u", a->file, a->line);
-            source_line(p, a, out);
+            report_source_line(p, a, out);
         }
     }
     if (shown < r->nagents)

@@ -528,7 +528,7 @@ worker_count(const tx_emu_program *p, const tx_emu_launch *l, const tx_emu_optio
 }
 
 static uint64_t
-common_divisor(uint64_t a, uint64_t b)
+sched_common_divisor(uint64_t a, uint64_t b)
 {
     while (b) {
         uint64_t t = a % b;
@@ -565,7 +565,7 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
         l.cluster[0] * l.cluster[1] * l.cluster[2] == 1) {
         do
             state.step = random_next(&like.rng) % state.nctas;
-        while (common_divisor(state.step, state.nctas) != 1);
+        while (sched_common_divisor(state.step, state.nctas) != 1);
         state.offset = random_next(&like.rng) % state.nctas;
     }
     int n = worker_count(p, &l, o, state.nctas);

@@ -17,7 +17,7 @@ same_operation(const tx_insn *a, const tx_insn *b)
 
 /* Parts that wait at the same operation with the same members; gives the lanes that are there. */
 static uint32_t
-gather(const tx_vm *vm, const tx_warp *w, const tx_insn *in, uint32_t mask, tx_frag **at, uint32_t *n)
+warp_gather(const tx_vm *vm, const tx_warp *w, const tx_insn *in, uint32_t mask, tx_frag **at, uint32_t *n)
 {
     uint32_t lanes = 0;
     *n = 0;
@@ -45,7 +45,7 @@ report_members(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, const ch
 
 /* Lane that `lane` reads, as PTX shfl; -1: out of the segment, its own value. */
 static int
-source_lane(unsigned mode, uint32_t lane, uint32_t b, uint32_t width)
+warp_source_lane(unsigned mode, uint32_t lane, uint32_t b, uint32_t width)
 {
     uint32_t segment = ~(width - 1) & 31, low = lane & segment, high = low | (width - 1);
     int j;
@@ -59,7 +59,7 @@ source_lane(unsigned mode, uint32_t lane, uint32_t b, uint32_t width)
 }
 
 static int
-shuffle(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
+warp_shuffle(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
 {
     const tx_insn *first = &vm->p->code[fs[0]->pc];
     bool wide = first->aux & 16;
@@ -80,7 +80,7 @@ shuffle(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
             width = TX_LANES;
         for (uint32_t left = f->m; left; left &= left - 1) {
             uint32_t lane = tx_first_lane(left);
-            int src = source_lane(in->aux & 15, lane, (uint32_t)lanes[lane], width);
+            int src = warp_source_lane(in->aux & 15, lane, (uint32_t)lanes[lane], width);
             if (src >= 0 && !(there >> src & 1)) {
                 int r = vm->check
                             ? report_members(vm, f, in, lane, "warp",
@@ -97,7 +97,7 @@ shuffle(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
 }
 
 static void
-vote(tx_vm *vm, tx_frag **fs, uint32_t n)
+answer_vote(tx_vm *vm, tx_frag **fs, uint32_t n)
 {
     unsigned aux = vm->p->code[fs[0]->pc].aux;
     uint32_t ballot = 0, sum = 0, least = UINT32_MAX;
@@ -145,7 +145,7 @@ perform(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
 {
     const tx_insn *in = &vm->p->code[fs[0]->pc];
     if (in->op == V_SHFL)
-        return shuffle(vm, fs, n, there);
+        return warp_shuffle(vm, fs, n, there);
     if (in->op == V_PTXW) {
         int bad = tx_ptx_exchange(vm, fs, n, there);
         return bad < 0 ? TX_RUN_ON
@@ -153,7 +153,7 @@ perform(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
                                         "shuffle: lane %u reads lane %u, which does not take part", (uint32_t)bad & 31);
     }
     if (in->op == V_VOTE)
-        vote(vm, fs, n);
+        answer_vote(vm, fs, n);
     else if (vm->hooks && vm->hooks->warp_sync)
         vm->hooks->warp_sync(vm, fs[0]->warp, there);
     return TX_RUN_ON;
@@ -163,10 +163,10 @@ perform(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
 
 /* Lets go the parts that wait at this operation when all members are there. */
 static int
-try_release(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t mask, bool *released)
+warp_try_release(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t mask, bool *released)
 {
     tx_frag *fs[TX_LANES];
-    uint32_t n, there = gather(vm, w, in, mask, fs, &n);
+    uint32_t n, there = warp_gather(vm, w, in, mask, fs, &n);
     *released = false;
     if (n == 0 || (mask & w->live & ~there))
         return TX_RUN_ON;
@@ -204,7 +204,7 @@ tx_vm_warp_op(tx_vm *vm, tx_frag *f, const tx_insn *in)
         return TX_RUN_STOP;
     f->state = TX_WAIT_WARP;
     f->wait_mask = mask;
-    r = try_release(vm, f->warp, in, mask, &released);
+    r = warp_try_release(vm, f->warp, in, mask, &released);
     return r != TX_RUN_ON ? r : TX_RUN_BLOCK;
 }
 
@@ -226,7 +226,7 @@ tx_warp_left(tx_vm *vm, tx_warp *w, uint32_t lanes)
             if (r != TX_RUN_ON)
                 return r;
         }
-        int r = try_release(vm, w, in, f->wait_mask, &released);
+        int r = warp_try_release(vm, w, in, f->wait_mask, &released);
         if (r != TX_RUN_ON)
             return r;
         if (released)

@@ -31,7 +31,7 @@ enum { TAG_KEY = 0x4b, TAG_OPEN = 0x28, TAG_CLOSE = 0x29, TAG_BUFFER = 0x10000 }
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 static void
-emit(canon *s, uint64_t word)
+compare_emit(canon *s, uint64_t word)
 {
     if (s->failed || !tx_push(s->c, &s->out, word))
         s->failed = true;
@@ -74,11 +74,11 @@ number_key(canon *s, uint32_t mark)
         if (k->n == n && memcmp(s->out.at + k->at, words, n * sizeof *words) == 0)
             return known;
     }
-    emit(s, TAG_KEY);
-    emit(s, n);
+    compare_emit(s, TAG_KEY);
+    compare_emit(s, n);
     at = s->out.n;
     for (uint32_t i = 0; i < n; i++)
-        emit(s, words[i]);
+        compare_emit(s, words[i]);
     if (s->failed || !tx_push(s->c, &s->keys, ((canon_key){at, n})) || !tx_map_put(&s->by_hash, h, s->keys.n)) {
         s->failed = true;
         return 0;
@@ -87,7 +87,7 @@ number_key(canon *s, uint32_t mark)
 }
 
 static void
-remember(canon *s, tx_map *m, const void *p, uint64_t number)
+compare_remember(canon *s, tx_map *m, const void *p, uint64_t number)
 {
     if (!tx_map_put(m, (uint64_t)(uintptr_t)p, number))
         s->failed = true;
@@ -95,11 +95,11 @@ remember(canon *s, tx_map *m, const void *p, uint64_t number)
 
 /* ---- variables, buffers, expressions ----------------------------------------------------------------------------- */
 
-static uint64_t expr(canon *s, const tx_node *n);
+static uint64_t compare_expr(canon *s, const tx_node *n);
 
 /* A binding, or the first sight of a variable that nothing binds. */
 static uint64_t
-bind_var(canon *s, const tx_var *v)
+compare_bind_var(canon *s, const tx_var *v)
 {
     uint64_t known;
 
@@ -107,18 +107,18 @@ bind_var(canon *s, const tx_var *v)
         return 0;
     if (tx_map_get(&s->vars, (uint64_t)(uintptr_t)v, &known))
         return known;
-    remember(s, &s->vars, v, ++s->nvars);
+    compare_remember(s, &s->vars, v, ++s->nvars);
     return s->nvars;
 }
 
 static uint64_t
-use_var(canon *s, const tx_var *v)
+compare_use_var(canon *s, const tx_var *v)
 {
     uint64_t known;
 
     if (tx_map_get(&s->vars, (uint64_t)(uintptr_t)v, &known))
         return known;
-    return s->free_by_identity ? (uint64_t)1 << 63 | v->id : bind_var(s, v);
+    return s->free_by_identity ? (uint64_t)1 << 63 | v->id : compare_bind_var(s, v);
 }
 
 /* What a variable is, apart from its identity. */
@@ -132,7 +132,7 @@ push_var_type(canon *s, const tx_var *v)
 static uint64_t
 or_default(canon *s, const tx_node *n, int64_t value)
 {
-    return !n || tx_is_const(n, value) ? 0 : expr(s, n);
+    return !n || tx_is_const(n, value) ? 0 : compare_expr(s, n);
 }
 
 static void
@@ -141,7 +141,7 @@ push_attrs(canon *s, const tx_attr *a, uint32_t n)
     push(s, n);
     for (uint32_t i = 0; i < n; i++) {
         push_text(s, a[i].key);
-        push(s, expr(s, a[i].value));
+        push(s, compare_expr(s, a[i].value));
     }
 }
 
@@ -152,7 +152,7 @@ extent(canon *s, const tx_node *n)
     uint32_t mark = s->stack.n;
 
     if (n->op != TX_OP_INT)
-        return expr(s, n);
+        return compare_expr(s, n);
     push(s, TX_OP_INT);
     push(s, (uint64_t)n->u.i);
     return number_key(s, mark);
@@ -167,7 +167,7 @@ buffer(canon *s, const tx_buffer *b)
     if (tx_map_get(&s->bufs, (uint64_t)(uintptr_t)b, &known))
         return known;
     push(s, TAG_BUFFER);
-    push(s, b->data ? use_var(s, b->data) : 0);
+    push(s, b->data ? compare_use_var(s, b->data) : 0);
     push(s, b->dtype);
     push(s, (uint64_t)b->scope << 32 | b->rank);
     push(s, b->flags & (TX_BUF_NO_LAYOUT | TX_BUF_VOLATILE));
@@ -175,24 +175,24 @@ buffer(canon *s, const tx_buffer *b)
     push(s, b->offset_factor > 1 ? (uint64_t)b->offset_factor : 1);
     push(s, b->elem_offset && !tx_is_const(b->elem_offset, 0) ? extent(s, b->elem_offset) : 0);
     push(s, or_default(s, b->byte_offset, 0));
-    push(s, expr(s, b->allocated_addr));
+    push(s, compare_expr(s, b->allocated_addr));
     for (uint32_t i = 0; i < b->rank; i++)
         push(s, extent(s, b->shape[i]));
     for (uint32_t i = 0; b->strides && i < b->rank; i++)
         push(s, extent(s, b->strides[i]));
     push_attrs(s, b->attrs, b->nattrs);
     known = number_key(s, mark);
-    remember(s, &s->bufs, b, known);
+    compare_remember(s, &s->bufs, b, known);
     return known;
 }
 
 static uint64_t
-pointer(canon *s, const tx_var *data)
+compare_pointer(canon *s, const tx_var *data)
 {
     uint32_t mark = s->stack.n;
 
     push(s, TX_OP_VAR);
-    push(s, use_var(s, data));
+    push(s, compare_use_var(s, data));
     return number_key(s, mark);
 }
 
@@ -235,7 +235,7 @@ push_payload(canon *s, const tx_node *n)
 }
 
 static uint64_t
-expr(canon *s, const tx_node *n)
+compare_expr(canon *s, const tx_node *n)
 {
     uint32_t mark = s->stack.n;
     uint64_t known;
@@ -244,9 +244,9 @@ expr(canon *s, const tx_node *n)
     if (!n || s->failed)
         return 0;
     if (n->op == TX_OP_VAR)
-        return pointer(s, n->u.var);
+        return compare_pointer(s, n->u.var);
     if (n->op == TX_OP_BUFFER_DATA && n->u.buf->data)
-        return pointer(s, n->u.buf->data);
+        return compare_pointer(s, n->u.buf->data);
     if (tx_map_get(&s->nodes, (uint64_t)(uintptr_t)n, &known))
         return known;
     count = n->op == TX_OP_LOAD && n->u.buf->flags & TX_BUF_FLAT && n->nargs > 1 ? 1 : n->nargs;
@@ -254,16 +254,16 @@ expr(canon *s, const tx_node *n)
     push(s, n->dtype);
     push_payload(s, n);
     if (n->op == TX_OP_LET) { /* the value does not see the variable */
-        push(s, expr(s, n->arg[0]));
-        push(s, bind_var(s, n->u.var));
-        push(s, expr(s, n->arg[1]));
+        push(s, compare_expr(s, n->arg[0]));
+        push(s, compare_bind_var(s, n->u.var));
+        push(s, compare_expr(s, n->arg[1]));
     } else {
         push(s, count);
         for (uint32_t i = 0; i < count; i++)
-            push(s, expr(s, n->arg[i]));
+            push(s, compare_expr(s, n->arg[i]));
     }
     known = number_key(s, mark);
-    remember(s, &s->nodes, n, known);
+    compare_remember(s, &s->nodes, n, known);
     return known;
 }
 
@@ -287,7 +287,7 @@ emit_texts(canon *s, const tx_str *kind, const tx_str *const *parts, uint32_t n)
     push_text(s, kind);
     for (uint32_t i = 0; i < n; i++)
         push_text(s, parts[i]);
-    emit(s, number_key(s, mark));
+    compare_emit(s, number_key(s, mark));
 }
 
 static void
@@ -296,7 +296,7 @@ emit_attrs(canon *s, const tx_attr *a, uint32_t n)
     uint32_t mark = s->stack.n;
 
     push_attrs(s, a, n);
-    emit(s, number_key(s, mark));
+    compare_emit(s, number_key(s, mark));
 }
 
 /* A view needs no trace when it is over the pointer that it is said to be over; else its pointer is bound here. */
@@ -306,20 +306,20 @@ declaration(canon *s, const tx_node *n)
     uint64_t known;
 
     if (n->op == TX_OP_ALLOC) {
-        bind_var(s, n->u.buf->data);
+        compare_bind_var(s, n->u.buf->data);
     } else if (pointer_var(n->arg[0]) == n->u.buf->data && n->u.buf->data) {
         return;
     } else if (n->op == TX_OP_MATCH && tx_map_get(&s->vars, (uint64_t)(uintptr_t)n->u.buf->data, &known)) {
         return;
     } else {
-        uint64_t from = expr(s, n->arg[0]);
-        emit(s, from);
+        uint64_t from = compare_expr(s, n->arg[0]);
+        compare_emit(s, from);
         if (n->u.buf->data)
-            bind_var(s, n->u.buf->data);
+            compare_bind_var(s, n->u.buf->data);
     }
     uint64_t b = buffer(s, n->u.buf);
-    emit(s, n->op);
-    emit(s, b);
+    compare_emit(s, n->op);
+    compare_emit(s, b);
 }
 
 static void
@@ -331,12 +331,12 @@ packed_call(canon *s, const tx_str *name, const tx_node *const *args, uint32_t n
     for (uint32_t i = 0; i < n; i++)
         push(s, or_default(s, args[i], 1));
     uint64_t call = number_key(s, mark);
-    emit(s, TX_OP_LAUNCH);
-    emit(s, call);
+    compare_emit(s, TX_OP_LAUNCH);
+    compare_emit(s, call);
 }
 
 static void
-launch(canon *s, const tx_node *n)
+compare_launch(canon *s, const tx_node *n)
 {
     const tx_node *operands[TX_MAX_PARAMS + TX_L__COUNT];
     uint32_t count = tx_launch_operands(n, operands, TX_MAX_PARAMS + TX_L__COUNT);
@@ -347,13 +347,13 @@ launch(canon *s, const tx_node *n)
 }
 
 static void
-device(canon *s, const tx_node *n)
+compare_device(canon *s, const tx_node *n)
 {
     const tx_launch *l = n->u.launch;
     uint32_t mark = s->stack.n;
 
     for (int i = TX_L_BODY + 1; i < TX_L__COUNT; i++)
-        push(s, i < TX_L_CLUSTER_X ? or_default(s, n->arg[i], 1) : expr(s, n->arg[i]));
+        push(s, i < TX_L_CLUSTER_X ? or_default(s, n->arg[i], 1) : compare_expr(s, n->arg[i]));
     push(s, (uint64_t)(l->cooperative + 1) | (uint64_t)(l->pdl + 1) << 8 | (uint64_t)(l->cluster_policy + 1) << 16 |
                 (uint64_t)(l->mem_sync_domain + 1) << 24 | (uint64_t)(l->carveout + 1) << 32 |
                 (uint64_t)l->required_block_size << 48);
@@ -361,27 +361,27 @@ device(canon *s, const tx_node *n)
     push(s, (uint64_t)l->max_registers);
     push_attrs(s, l->attrs, l->nattrs);
     uint64_t config = number_key(s, mark);
-    emit(s, n->op);
-    emit(s, config);
+    compare_emit(s, n->op);
+    compare_emit(s, config);
     list(s, n->arg[TX_L_BODY]);
 }
 
 static void
-loop(canon *s, const tx_node *n)
+compare_loop(canon *s, const tx_node *n)
 {
     const tx_loop *l = n->u.loop;
     uint32_t mark = s->stack.n;
 
     push(s, (uint64_t)l->kind << 32 | (uint32_t)l->unroll);
-    push(s, expr(s, n->arg[0]));
-    push(s, expr(s, n->arg[1]));
+    push(s, compare_expr(s, n->arg[0]));
+    push(s, compare_expr(s, n->arg[1]));
     push(s, or_default(s, n->arg[2], 1));
     push_attrs(s, l->attrs, l->nattrs);
     push(s, l->var->dtype);
-    push(s, bind_var(s, l->var));
+    push(s, compare_bind_var(s, l->var));
     uint64_t head = number_key(s, mark);
-    emit(s, n->op);
-    emit(s, head);
+    compare_emit(s, n->op);
+    compare_emit(s, head);
     list(s, n->arg[3]);
 }
 
@@ -394,30 +394,30 @@ scope_id(canon *s, const tx_node *n)
     push(s, (uint64_t)id->binding << 24 | (uint64_t)id->nvars << 16 | (uint64_t)id->nextents << 8 | id->npreferred);
     push(s, id->dtype ? id->dtype : TX_I32);
     for (uint32_t i = 0; i < n->nargs; i++)
-        push(s, expr(s, n->arg[i]));
+        push(s, compare_expr(s, n->arg[i]));
     for (unsigned i = 0; i < id->nvars; i++)
-        push(s, bind_var(s, id->var[i]));
+        push(s, compare_bind_var(s, id->var[i]));
     uint64_t head = number_key(s, mark);
-    emit(s, n->op);
-    emit(s, head);
+    compare_emit(s, n->op);
+    compare_emit(s, head);
 }
 
 static void
-bind(canon *s, const tx_node *n)
+compare_bind(canon *s, const tx_node *n)
 {
     uint32_t mark = s->stack.n;
 
-    push(s, expr(s, n->arg[0]));
+    push(s, compare_expr(s, n->arg[0]));
     push_var_type(s, n->u.var);
-    push(s, bind_var(s, n->u.var));
+    push(s, compare_bind_var(s, n->u.var));
     uint64_t head = number_key(s, mark);
-    emit(s, n->op);
-    emit(s, head);
+    compare_emit(s, n->op);
+    compare_emit(s, head);
 }
 
 /* Everything else: op, buffer or texts, expressions; the blocks follow. */
 static void
-plain(canon *s, const tx_node *n, uint32_t exprs)
+compare_plain(canon *s, const tx_node *n, uint32_t exprs)
 {
     uint32_t mark = s->stack.n;
 
@@ -429,62 +429,62 @@ plain(canon *s, const tx_node *n, uint32_t exprs)
         push_text(s, n->u.s);
     }
     for (uint32_t i = 0; i < exprs; i++)
-        push(s, expr(s, n->arg[i]));
+        push(s, compare_expr(s, n->arg[i]));
     uint64_t head = number_key(s, mark);
-    emit(s, n->op);
-    emit(s, head);
+    compare_emit(s, n->op);
+    compare_emit(s, head);
 }
 
 static void
-stmt(canon *s, const tx_node *n)
+compare_stmt(canon *s, const tx_node *n)
 {
     switch (n->op) {
     case TX_OP_SEQ:
         for (uint32_t i = 0; i < n->nargs; i++)
-            stmt(s, n->arg[i]);
+            compare_stmt(s, n->arg[i]);
         break;
     case TX_OP_ALLOC:
     case TX_OP_DECL:
     case TX_OP_MATCH: declaration(s, n); break;
-    case TX_OP_BIND: bind(s, n); break;
-    case TX_OP_FOR: loop(s, n); break;
+    case TX_OP_BIND: compare_bind(s, n); break;
+    case TX_OP_FOR: compare_loop(s, n); break;
     case TX_OP_SCOPE_ID: scope_id(s, n); break;
-    case TX_OP_DEVICE: device(s, n); break;
-    case TX_OP_LAUNCH: launch(s, n); break;
+    case TX_OP_DEVICE: compare_device(s, n); break;
+    case TX_OP_LAUNCH: compare_launch(s, n); break;
     case TX_OP_WHILE:
-        plain(s, n, 1);
+        compare_plain(s, n, 1);
         list(s, n->arg[1]);
         break;
     case TX_OP_IF:
-        plain(s, n, 1);
+        compare_plain(s, n, 1);
         list(s, n->arg[1]);
         list(s, n->arg[2]);
         break;
     case TX_OP_ATTR:
-        plain(s, n, 1);
+        compare_plain(s, n, 1);
         list(s, n->arg[1]);
         break;
     case TX_OP_ASSERT:
-        plain(s, n, 1);
+        compare_plain(s, n, 1);
         emit_texts(s, n->u.assertion->kind, n->u.assertion->parts, n->u.assertion->nparts);
         break;
     case TX_OP_EVAL:
         if (n->arg[0]->op == TX_OP_CALL_PACKED)
             packed_call(s, n->arg[0]->u.call->name, n->arg[0]->arg, n->arg[0]->nargs);
         else
-            plain(s, n, 1);
+            compare_plain(s, n, 1);
         break;
-    default: plain(s, n, n->nargs);
+    default: compare_plain(s, n, n->nargs);
     }
 }
 
 static void
 list(canon *s, const tx_node *n)
 {
-    emit(s, TAG_OPEN);
+    compare_emit(s, TAG_OPEN);
     if (n)
-        stmt(s, n);
-    emit(s, TAG_CLOSE);
+        compare_stmt(s, n);
+    compare_emit(s, TAG_CLOSE);
 }
 
 /* ---- functions and modules --------------------------------------------------------------------------------------- */
@@ -496,13 +496,13 @@ param(canon *s, const tx_func *f, const tx_param *a)
 
     push(s, a->flags & TX_PARAM_OPTIONAL_ABSENT);
     if (a->buffer && !(f->flags & TX_FUNC_KERNEL)) {
-        bind_var(s, a->buffer->data);
+        compare_bind_var(s, a->buffer->data);
         push(s, buffer(s, a->buffer));
     } else if (a->var) {
         push_var_type(s, a->var);
-        push(s, bind_var(s, a->var));
+        push(s, compare_bind_var(s, a->var));
     }
-    emit(s, number_key(s, mark));
+    compare_emit(s, number_key(s, mark));
 }
 
 static void
@@ -515,7 +515,7 @@ function(canon *s, const tx_func *f)
     push(s, f->ret == 0 ? TX_VOID : f->ret);
     push(s, f->nparams);
     uint64_t head = number_key(s, mark);
-    emit(s, head);
+    compare_emit(s, head);
     for (uint32_t i = 0; i < f->nparams; i++)
         param(s, f, &f->params[i]);
     emit_attrs(s, f->attrs, f->nattrs);
@@ -595,8 +595,8 @@ tx_equal_nodes(const tx_node *a, const tx_node *b)
         list(&x, a);
         list(&y, b);
     } else {
-        emit(&x, expr(&x, a));
-        emit(&y, expr(&y, b));
+        compare_emit(&x, compare_expr(&x, a));
+        compare_emit(&y, compare_expr(&y, b));
     }
     return same_words(&x, &y);
 }

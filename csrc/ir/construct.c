@@ -31,7 +31,7 @@ is_number(tx_dtype t)
 
 /* Makes the node, or what it folds to. */
 static const tx_node *
-finish(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *const *args, uint32_t nargs)
+construct_finish(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *const *args, uint32_t nargs)
 {
     const tx_node *r;
     bool folded = false;
@@ -110,7 +110,7 @@ literal_error(tx_ctx *c, tx_dtype t, bool low, const char *text)
 
 /* A float as Python writes it: the fewest digits that give it back, an exponent below 1e-4 and from 1e16. */
 static void
-number_text(tx_sb *out, double v)
+construct_number_text(tx_sb *out, double v)
 {
     int digits = 1, e = 0;
     tx_sb sb = {0};
@@ -180,7 +180,7 @@ tx_literal_float(tx_ctx *c, tx_dtype t, double v)
         return tx_int(c, t, v != 0);
     if (tx_is_int(s) && fabs(v) < 18446744073709551616.0) /* truncates, as Python's int() */
         return tx_literal_int(c, t, v <= -1, (uint64_t)fabs(v));
-    number_text(&text, v);
+    construct_number_text(&text, v);
     if (text.failed)
         r = tx_fail(c, c->span, TX_E_NO_MEMORY);
     else if (!is_number(s))
@@ -263,7 +263,7 @@ type_weak_pair(tx_ctx *c, const tx_node **a, const tx_node **b, bool compares)
 
 /* What to call an operand that an operator refuses. */
 static const char *
-operand_text(tx_ctx *c, const tx_node *n)
+construct_operand_text(tx_ctx *c, const tx_node *n)
 {
     if (n->op == TX_OP_STR)
         return "a string";
@@ -275,7 +275,7 @@ operand_text(tx_ctx *c, const tx_node *n)
 static const tx_node *
 bad_operand(tx_ctx *c, unsigned op, const tx_node *n)
 {
-    return tx_fail(c, tx_place_of(c, n), TX_E_BAD_OPERAND, tx_ops[op].spelling, operand_text(c, n));
+    return tx_fail(c, tx_place_of(c, n), TX_E_BAD_OPERAND, tx_ops[op].spelling, construct_operand_text(c, n));
 }
 
 /* Both operands in their common dtype; VOID after an error. */
@@ -341,7 +341,7 @@ rule_arith(tx_ctx *c, unsigned op, const tx_node **args, uint32_t nargs)
             if (!(args[i] = tx_cast(c, t, args[i])))
                 return NULL;
     }
-    return finish(c, op, t, args, nargs);
+    return construct_finish(c, op, t, args, nargs);
 }
 
 static const tx_node *
@@ -361,7 +361,7 @@ rule_compare(tx_ctx *c, unsigned op, const tx_node **args, uint32_t nargs)
         if (!args[0] || !args[1])
             return NULL;
     }
-    return finish(c, op, tx_with_lanes(TX_BOOL, tx_lanes(t)), args, nargs);
+    return construct_finish(c, op, tx_with_lanes(TX_BOOL, tx_lanes(t)), args, nargs);
 }
 
 static const tx_node *
@@ -370,12 +370,12 @@ rule_logic(tx_ctx *c, unsigned op, const tx_node **args, uint32_t nargs)
     for (uint32_t i = 0; i < nargs; i++) {
         if (!tx_is_bool(args[i]->dtype))
             return tx_fail(c, tx_place_of(c, args[i]), TX_E_LOGIC_OPERAND, tx_ops[op].spelling,
-                           operand_text(c, args[i]));
+                           construct_operand_text(c, args[i]));
         if (tx_lanes(args[i]->dtype) != tx_lanes(args[0]->dtype))
             return tx_fail(c, c->span, TX_E_LANES_MISMATCH, tx_dtype_name(c, args[0]->dtype),
                            tx_dtype_name(c, args[i]->dtype));
     }
-    return finish(c, op, args[0]->dtype, args, nargs);
+    return construct_finish(c, op, args[0]->dtype, args, nargs);
 }
 
 static const tx_node *
@@ -387,13 +387,13 @@ rule_same(tx_ctx *c, unsigned op, const tx_node **args, uint32_t nargs)
         return NULL;
     t = args[0]->dtype;
     if (op == TX_OP_LIKELY)
-        return is_number(t) ? finish(c, op, t, args, nargs) : bad_operand(c, op, args[0]);
+        return is_number(t) ? construct_finish(c, op, t, args, nargs) : bad_operand(c, op, args[0]);
     if (op == TX_OP_BNOT && tx_is_bool(t)) /* ~ on a bool is logical not (language.md 6.2) */
-        return finish(c, TX_OP_NOT, t, args, nargs);
+        return construct_finish(c, TX_OP_NOT, t, args, nargs);
     if (!is_number(t) || tx_bits(t) > 64 || (tx_is_float(t) && op != TX_OP_NEG && op != TX_OP_ABS))
         return bad_operand(c, op, args[0]);
     t = bool_to_int(t);
-    return (args[0] = tx_cast(c, t, args[0])) ? finish(c, op, t, args, nargs) : NULL;
+    return (args[0] = tx_cast(c, t, args[0])) ? construct_finish(c, op, t, args, nargs) : NULL;
 }
 
 /* Integers and bools become float32. */
@@ -417,7 +417,7 @@ rule_float(tx_ctx *c, unsigned op, const tx_node **args, uint32_t nargs)
     if (nargs == 2) /* LDEXP: the exponent is an int32 */
         if (!(args[1] = tx_cast(c, tx_with_lanes(TX_I32, tx_lanes(args[0]->dtype)), args[1])))
             return NULL;
-    return finish(c, op, args[0]->dtype, args, nargs);
+    return construct_finish(c, op, args[0]->dtype, args, nargs);
 }
 
 static const tx_node *
@@ -431,7 +431,7 @@ rule_float2(tx_ctx *c, unsigned op, const tx_node **args, uint32_t nargs)
         return NULL;
     if (!to_float(c, op, &args[0]) || !to_float(c, op, &args[1]))
         return NULL;
-    return finish(c, op, args[0]->dtype, args, nargs);
+    return construct_finish(c, op, args[0]->dtype, args, nargs);
 }
 
 static const tx_node *
@@ -442,7 +442,7 @@ rule_bool1(tx_ctx *c, unsigned op, const tx_node **args, uint32_t nargs)
             return bad_operand(c, op, args[0]);
     } else if (!to_float(c, op, &args[0]))
         return NULL;
-    return finish(c, op, tx_with_lanes(TX_BOOL, tx_lanes(args[0]->dtype)), args, nargs);
+    return construct_finish(c, op, tx_with_lanes(TX_BOOL, tx_lanes(args[0]->dtype)), args, nargs);
 }
 
 /* Operand dtypes of the machine's operations: one letter an operand. u: uint32, v: as it is, c: condition, p: pointer */
@@ -567,7 +567,7 @@ tx_cast(tx_ctx *c, tx_dtype t, const tx_node *a)
             return bad_operand(c, TX_OP_CAST, a);
     } else if (!is_number(t) || !is_number(from))
         return bad_operand(c, TX_OP_CAST, a);
-    return finish(c, TX_OP_CAST, t, &a, 1);
+    return construct_finish(c, TX_OP_CAST, t, &a, 1);
 }
 
 const tx_node *
@@ -584,7 +584,7 @@ tx_reinterpret(tx_ctx *c, tx_dtype t, const tx_node *a)
         return bad_operand(c, TX_OP_REINTERPRET, a);
     if (to != from)
         return tx_fail(c, c->span, TX_E_REINTERPRET_BITS, tx_dtype_name(c, t), to, tx_dtype_name(c, a->dtype), from);
-    return finish(c, TX_OP_REINTERPRET, t, &a, 1);
+    return construct_finish(c, TX_OP_REINTERPRET, t, &a, 1);
 }
 
 const tx_node *
@@ -593,7 +593,7 @@ tx_condition(tx_ctx *c, const tx_node *a)
     if (!(a = tx_typed(c, a)))
         return NULL;
     if (tx_lanes(a->dtype) > 1 || !is_number(a->dtype))
-        return tx_fail(c, tx_place_of(c, a), TX_E_CONDITION, operand_text(c, a));
+        return tx_fail(c, tx_place_of(c, a), TX_E_CONDITION, construct_operand_text(c, a));
     if (tx_is_bool(a->dtype))
         return a;
     return tx_binary(c, TX_OP_NE, a, tx_int(c, a->dtype, 0));
@@ -612,5 +612,5 @@ tx_select(tx_ctx *c, unsigned op, const tx_node *cond, const tx_node *a, const t
         return NULL;
     if (tx_lanes(args[0]->dtype) > 1 && tx_lanes(args[0]->dtype) != tx_lanes(t))
         return tx_fail(c, c->span, TX_E_LANES_MISMATCH, tx_dtype_name(c, args[0]->dtype), tx_dtype_name(c, t));
-    return finish(c, op, t, args, 3);
+    return construct_finish(c, op, t, args, 3);
 }

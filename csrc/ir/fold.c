@@ -26,7 +26,7 @@ is_num(const tx_node *n)
 /* ---- values of integer operations ------------------------------------------------------------------------------ */
 
 static int64_t
-floor_div(int64_t a, int64_t b)
+fold_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
 
@@ -53,8 +53,8 @@ signed_division(unsigned op, int64_t a, int64_t b, int64_t *out)
     switch (op) {
     case TX_OP_DIV: *out = a / b; break;
     case TX_OP_MOD: *out = a % b; break;
-    case TX_OP_FLOORDIV: *out = floor_div(a, b); break;
-    case TX_OP_FLOORMOD: *out = a - b * floor_div(a, b); break;
+    case TX_OP_FLOORDIV: *out = fold_floor_div(a, b); break;
+    case TX_OP_FLOORMOD: *out = a - b * fold_floor_div(a, b); break;
     case TX_OP_CEILDIV: *out = ceil_div(a, b); break;
     default: return false;
     }
@@ -79,7 +79,7 @@ unsigned_division(unsigned op, uint64_t a, uint64_t b, int64_t *out)
 
 /* a op b in dtype t; false where it has no value. */
 static bool
-int_binary(unsigned op, tx_dtype t, int64_t a, int64_t b, int64_t *out)
+fold_int_binary(unsigned op, tx_dtype t, int64_t a, int64_t b, int64_t *out)
 {
     bool is_signed = tx_is_signed(t), a_less = is_signed ? a < b : (uint64_t)a < (uint64_t)b;
     uint64_t x = (uint64_t)a, y = (uint64_t)b, v = 0;
@@ -109,7 +109,7 @@ int_binary(unsigned op, tx_dtype t, int64_t a, int64_t b, int64_t *out)
 }
 
 static bool
-compare(unsigned op, bool less, bool equal)
+fold_compare(unsigned op, bool less, bool equal)
 {
     switch (op) {
     case TX_OP_EQ: return equal;
@@ -152,7 +152,7 @@ float_min(double a, double b, bool max)
 }
 
 static const tx_node *
-float_binary(tx_ctx *c, unsigned op, tx_dtype t, double a, double b)
+fold_float_binary(tx_ctx *c, unsigned op, tx_dtype t, double a, double b)
 {
     double v;
 
@@ -266,13 +266,13 @@ refused(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *a, const tx_node *b)
 }
 
 static const tx_node *
-fold_int_binary(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *a, const tx_node *b)
+fold_ints(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *a, const tx_node *b)
 {
     const tx_node *r;
     int64_t x, y, v;
 
     if (tx_const_i64(a, &x) && tx_const_i64(b, &y))
-        return int_binary(op, t, x, y, &v) ? tx_int(c, t, v) : NOT_FOLDED;
+        return fold_int_binary(op, t, x, y, &v) ? tx_int(c, t, v) : NOT_FOLDED;
     if (tx_const_i64(b, &y) && (r = identity_right(c, op, t, a, y)))
         return r;
     if (tx_const_i64(a, &x) && (r = identity_left(c, op, t, x, b)))
@@ -281,21 +281,21 @@ fold_int_binary(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *a, const tx_n
 }
 
 static const tx_node *
-fold_compare(tx_ctx *c, unsigned op, const tx_node *a, const tx_node *b)
+fold_comparison(tx_ctx *c, unsigned op, const tx_node *a, const tx_node *b)
 {
     if (a->op == TX_OP_INT && b->op == TX_OP_INT) {
         bool less = tx_is_signed(a->dtype) ? a->u.i < b->u.i : (uint64_t)a->u.i < (uint64_t)b->u.i;
 
-        return tx_bool(c, compare(op, less, a->u.i == b->u.i));
+        return tx_bool(c, fold_compare(op, less, a->u.i == b->u.i));
     }
     if (a->op == TX_OP_FLOAT && b->op == TX_OP_FLOAT) {
         if (isnan(a->u.f) || isnan(b->u.f))
             return tx_bool(c, op == TX_OP_NE);
-        return tx_bool(c, compare(op, a->u.f < b->u.f, a->u.f == b->u.f));
+        return tx_bool(c, fold_compare(op, a->u.f < b->u.f, a->u.f == b->u.f));
     }
     /* x == x -> true; not for floats, where it is the test for NaN */
     if ((tx_is_int(a->dtype) || tx_is_bool(a->dtype)) && tx_same_expr(a, b) && is_pure(a))
-        return tx_bool(c, compare(op, false, true));
+        return tx_bool(c, fold_compare(op, false, true));
     return NOT_FOLDED;
 }
 
@@ -440,12 +440,12 @@ fold_scalar(tx_ctx *c, unsigned op, tx_dtype t, const tx_node *const *args)
     const tx_node *a = args[0];
 
     if (op >= TX_OP_EQ && op <= TX_OP_LE)
-        return fold_compare(c, op, a, args[1]);
+        return fold_comparison(c, op, a, args[1]);
     if (op >= TX_OP_ADD && op <= TX_OP_SHR) {
         if (!tx_is_float(t))
-            return tx_is_handle(t) ? NOT_FOLDED : fold_int_binary(c, op, t, a, args[1]);
+            return tx_is_handle(t) ? NOT_FOLDED : fold_ints(c, op, t, a, args[1]);
         if (a->op == TX_OP_FLOAT && args[1]->op == TX_OP_FLOAT)
-            return float_binary(c, op, t, a->u.f, args[1]->u.f);
+            return fold_float_binary(c, op, t, a->u.f, args[1]->u.f);
         return NOT_FOLDED;
     }
     switch (op) {

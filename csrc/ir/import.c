@@ -68,7 +68,7 @@ import_span(importer *m, tx_span span)
 /* ---- records --------------------------------------------------------------------------------------------------- */
 
 static bool
-remember(importer *m, const void *from, const void *to)
+import_remember(importer *m, const void *from, const void *to)
 {
     return to && (tx_map_put_ptr(&m->memo, from, to) || out_of_memory(m) != NULL);
 }
@@ -81,7 +81,7 @@ import_var(importer *m, tx_var *v)
 
     if (to || !v)
         return to;
-    if (!(to = tx_new(m->to, tx_var, 1)) || !remember(m, v, to))
+    if (!(to = tx_new(m->to, tx_var, 1)) || !import_remember(m, v, to))
         return NULL;
     *to = *v;
     to->id = m->to->next_id++;
@@ -130,7 +130,7 @@ import_buffer(importer *m, tx_buffer *b)
         return to;
     if (TX_NEVER(b->layout != NULL))
         return tx_fail(m->to, 0, TX_E_INTERNAL, "a layout cannot be copied yet");
-    if (!(to = tx_new(m->to, tx_buffer, 1)) || !remember(m, b, to))
+    if (!(to = tx_new(m->to, tx_buffer, 1)) || !import_remember(m, b, to))
         return NULL;
     *to = *b;
     to->id = m->to->next_id++;
@@ -279,7 +279,7 @@ import_node(importer *m, const tx_node *n)
     if (import_payload(m, n->op, &head.u) && import_list(m, n->arg, args, n->nargs)) {
         /* one VAR node a variable, but for uses at other places */
         to = tx_make_node(m->to, &head, args);
-        if (!remember(m, n, to))
+        if (!import_remember(m, n, to))
             to = NULL;
     }
     tx_arena_release(&m->to->scratch, mark);
@@ -314,7 +314,7 @@ import_func(importer *m, const tx_func *f)
 
     if (to)
         return to;
-    if (!(to = tx_new(m->to, tx_func, 1)) || !remember(m, f, to))
+    if (!(to = tx_new(m->to, tx_func, 1)) || !import_remember(m, f, to))
         return NULL;
     *to = *f;
     to->ctx = m->to;

@@ -122,7 +122,7 @@ typedef struct value_key {
 } value_key;
 
 static value_key
-key_of(const tx_node *n, const tx_node *const *args)
+node_key_of(const tx_node *n, const tx_node *const *args)
 {
     value_key k = {n, args, n->nargs, n->u.bits};
 
@@ -233,7 +233,7 @@ vntab_find(const struct tx_vntab *t, const value_key *key, uint32_t hash)
             return slot;
         if (slot->hash != hash)
             continue;
-        other = key_of(slot->node, slot->node->arg);
+        other = node_key_of(slot->node, slot->node->arg);
         if (key_equal(key, &other))
             return slot;
     }
@@ -285,7 +285,7 @@ tx_make_node(tx_ctx *c, const tx_node *like, const tx_node *const *args)
         return keep_node(c, &head, args, c->next_vn++);
     if (!vntab_ready(c))
         return NULL;
-    key = key_of(&head, args);
+    key = node_key_of(&head, args);
     hash = key_hash(&key);
     slot = vntab_find(c->vns, &key, hash);
     if (slot->node && is_same_node(slot->node, &head, args))

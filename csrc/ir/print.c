@@ -291,7 +291,7 @@ print_func(tx_printer *p, const tx_func *f, const tx_str *name)
 }
 
 static bool
-start(tx_printer *p, tx_ctx *scratch, tx_sb *out, const tx_print_options *o)
+print_start(tx_printer *p, tx_ctx *scratch, tx_sb *out, const tx_print_options *o)
 {
     if (!tx_printer_init(p, scratch, out))
         return false;
@@ -318,7 +318,7 @@ put_numbered(tx_sb *out, const char *text, size_t n)
 
 /* Puts the pieces together: header, symbols, text. */
 static bool
-finish(tx_printer *p, const tx_print_options *o, tx_sb *text, tx_sb *out, const char *header)
+print_finish(tx_printer *p, const tx_print_options *o, tx_sb *text, tx_sb *out, const char *header)
 {
     tx_sb all = {0};
     bool numbers = o && o->line_numbers, ok;
@@ -349,11 +349,11 @@ tx_print_func(const tx_func *f, const tx_print_options *o, tx_sb *out)
     if (!scratch)
         return false;
     g = tx_import_func(scratch, f);
-    if (start(&p, scratch, &text, o)) {
+    if (print_start(&p, scratch, &text, o)) {
         p.rebuild = g != NULL;
         p.g2 = (o && o->dialect >= 0 ? o->dialect : f->dialect) == TX_G2;
         print_func(&p, g ? g : f, o && o->name ? tx_intern_z(scratch, o->name) : f->name);
-        ok = finish(&p, o, &text, out, "# from tirx.script import tirx as T\n\n");
+        ok = print_finish(&p, o, &text, out, "# from tirx.script import tirx as T\n\n");
     }
     tx_sb_free(&text);
     tx_printer_free(&p);
@@ -383,7 +383,7 @@ tx_print_module(const tx_module *m, const tx_print_options *o, tx_sb *out)
     tx_sb text = {0};
     bool ok = false;
 
-    if (order && start(&p, scratch, &text, o)) {
+    if (order && print_start(&p, scratch, &text, o)) {
         p.rebuild = g != NULL;
         m = g ? g : m;
         sort_by_name(m, order);
@@ -406,7 +406,8 @@ tx_print_module(const tx_module *m, const tx_print_options *o, tx_sb *out)
                 text.failed = true;
             print_func(&p, f, m->names[order[i]]);
         }
-        ok = finish(&p, o, &text, out, "# from tirx.script import ir as I\n# from tirx.script import tirx as T\n\n");
+        ok = print_finish(&p, o, &text, out,
+                          "# from tirx.script import ir as I\n# from tirx.script import tirx as T\n\n");
     }
     tx_sb_free(&text);
     if (scratch) {

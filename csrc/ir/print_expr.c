@@ -568,7 +568,7 @@ print_str_node(tx_printer *p, const tx_node *n)
     put_str(p, n->u.s);
 }
 
-static void (*const form[TX_OP__COUNT])(tx_printer *p, const tx_node *n) = {
+static void (*const print_expr_form[TX_OP__COUNT])(tx_printer *p, const tx_node *n) = {
     [TX_OP_VAR] = print_var_node,
     [TX_OP_INT] = print_int,
     [TX_OP_FLOAT] = print_float,
@@ -658,8 +658,8 @@ tx_print_expr(tx_printer *p, const tx_node *n, int weakest)
             tx_sb_putc(p->out, ')');
     } else if (tx_has(n->op, TX_PROP_COORD)) {
         print_coord(p, n);
-    } else if (form[n->op]) {
-        form[n->op](p, n);
+    } else if (print_expr_form[n->op]) {
+        print_expr_form[n->op](p, n);
     } else {
         print_generic(p, n);
     }

@@ -19,7 +19,7 @@ tx_print_end(tx_printer *p)
 }
 
 static void
-open_block(tx_printer *p)
+print_stmt_open_block(tx_printer *p)
 {
     tx_sb_puts(p->out, ":\n");
     p->level++;
@@ -30,7 +30,7 @@ tx_print_block(tx_printer *p, const tx_node *body)
 {
     uint32_t before;
 
-    open_block(p);
+    print_stmt_open_block(p);
     before = p->nlines;
     tx_print_stmts(p, body);
     if (p->nlines == before) {
@@ -414,7 +414,7 @@ print_scope_id(tx_printer *p, const tx_node *n)
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 static bool
-is_one(const tx_node *n)
+print_stmt_is_one(const tx_node *n)
 {
     return !n || tx_is_const(n, 1);
 }
@@ -430,7 +430,7 @@ tx_launch_operands(const tx_node *n, const tx_node **out, uint32_t room)
             out[count] = n->arg[i];
     for (unsigned k = 0; k < sizeof first; k++) {
         const tx_node *const *at = n->arg + first[k];
-        unsigned used = !is_one(at[2]) ? 3 : !is_one(at[1]) ? 2 : 1;
+        unsigned used = !print_stmt_is_one(at[2]) ? 3 : !print_stmt_is_one(at[1]) ? 2 : 1;
         if (k >= 2 && !at[0] && !at[1] && !at[2])
             continue;
         for (unsigned i = 0; i < used; i++, count++)
@@ -670,7 +670,7 @@ print_word(tx_printer *p, const tx_node *n)
     tx_print_end(p);
 }
 
-static void (*const form[TX_OP__COUNT])(tx_printer *p, const tx_node *n) = {
+static void (*const print_stmt_form[TX_OP__COUNT])(tx_printer *p, const tx_node *n) = {
     [TX_OP_BIND] = print_bind,
     [TX_OP_STORE] = print_store,
     [TX_OP_DECL] = print_decl_stmt,
@@ -697,8 +697,8 @@ print_stmt(tx_printer *p, const tx_node *n, const tx_node *next, bool last)
         print_region(p, n, last);
     else if (n->op == TX_OP_SEQ)
         tx_print_stmts(p, n);
-    else if (form[n->op])
-        form[n->op](p, n);
+    else if (print_stmt_form[n->op])
+        print_stmt_form[n->op](p, n);
     else
         print_word(p, n);
     return 1;
@@ -726,7 +726,7 @@ typedef struct scanner {
 } scanner;
 
 static bool
-scan_node(tx_visitor *v, const tx_node *n)
+print_stmt_scan_node(tx_visitor *v, const tx_node *n)
 {
     scanner *s = (scanner *)v;
     tx_map *known;
@@ -751,7 +751,7 @@ scan_node(tx_visitor *v, const tx_node *n)
 void
 tx_print_scan(tx_printer *p, const tx_func *f)
 {
-    scanner s = {.visitor = {scan_node, NULL}, .p = p};
+    scanner s = {.visitor = {print_stmt_scan_node, NULL}, .p = p};
 
     for (uint32_t i = 0; i < f->nparams; i++) /* a kernel's parameters are pointers: their buffers are views */
         if (f->params[i].buffer && !(f->flags & TX_FUNC_KERNEL) &&

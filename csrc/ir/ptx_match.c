@@ -223,7 +223,7 @@ static const struct {
 
 /* The remaining packed types by their width: "e4m3x2" rides in 16 bits, "e4m3x4" in 32. */
 static bool
-carrier(const char *type, const tx_dtype **dtypes, uint8_t *n)
+ptx_match_carrier(const char *type, const tx_dtype **dtypes, uint8_t *n)
 {
     static const tx_dtype u16[] = {TX_DTYPE(TX_KIND_U16, 1)}, u32[] = {TX_U32};
     size_t len = strlen(type);
@@ -272,7 +272,7 @@ got_text(const matcher *m, const tx_ptx_arg *a)
 
 /* The first element of a whole buffer, to read or write. */
 static const tx_node *
-element(const matcher *m, const tx_ptx_arg *a)
+ptx_match_element(const matcher *m, const tx_ptx_arg *a)
 {
     const tx_node *idx[TX_MAX_RANK];
     int64_t one;
@@ -288,7 +288,7 @@ element(const matcher *m, const tx_ptx_arg *a)
 }
 
 static bool
-fits(const tx_dtype *dtypes, uint8_t n, tx_dtype t)
+ptx_match_fits(const tx_dtype *dtypes, uint8_t n, tx_dtype t)
 {
     for (uint8_t i = 0; i < n; i++)
         if (dtypes[i] == t)
@@ -297,7 +297,7 @@ fits(const tx_dtype *dtypes, uint8_t n, tx_dtype t)
 }
 
 static bool
-written(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node **out)
+ptx_match_written(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node **out)
 {
     const char *type = tx_ptx_type(&m->rows[k->row], k->choice, o);
     const tx_dtype *dtypes;
@@ -305,7 +305,7 @@ written(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
     char family[32];
 
     family_text(m, k, family, sizeof family);
-    *out = element(m, a);
+    *out = ptx_match_element(m, a);
     if (!*out || (*out)->op != TX_OP_LOAD)
         return reject(
             k,
@@ -313,7 +313,7 @@ written(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
             "got %s",
             o->name, o->name,
             a->n && a->n->op == TX_OP_VAR ? "Var: a T.let binding is immutable and cannot be one" : got_text(m, a));
-    if (!carrier(type, &dtypes, &n) || !fits(dtypes, n, (*out)->dtype))
+    if (!ptx_match_carrier(type, &dtypes, &n) || !ptx_match_fits(dtypes, n, (*out)->dtype))
         return reject(k, "%s: operand '%s' must have dtype %s (from .%s), got %s", family, o->name,
                       tx_dtype_name(m->c, dtypes[0]), type, tx_dtype_name(m->c, (*out)->dtype));
     *out = tx_address_of(m->c, *out); /* so that every pass sees that the element's address is used */
@@ -321,8 +321,8 @@ written(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
 }
 
 static bool
-predicate(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node *n,
-          const tx_node **out)
+ptx_match_predicate(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node *n,
+                    const tx_node **out)
 {
     int64_t v;
 
@@ -335,10 +335,10 @@ predicate(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_
 }
 
 static bool
-read(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node **out)
+read_value(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node **out)
 {
     const char *type = tx_ptx_type(&m->rows[k->row], k->choice, o);
-    const tx_node *n = element(m, a);
+    const tx_node *n = ptx_match_element(m, a);
     const tx_dtype *dtypes;
     uint8_t ndtypes;
     char family[32];
@@ -352,10 +352,10 @@ read(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *
                reject(k, "%s: operand '%s' must be a pointer, got %s", family, o->name, got_text(m, a));
     }
     if (strcmp(type, "pred") == 0)
-        return predicate(m, k, o, a, n, out);
+        return ptx_match_predicate(m, k, o, a, n, out);
     if (a->pred)
         return reject(k, "%s: operand '%s' is no predicate; T.ptx.pred does not belong here", family, o->name);
-    if (TX_NEVER(!carrier(type, &dtypes, &ndtypes)))
+    if (TX_NEVER(!ptx_match_carrier(type, &dtypes, &ndtypes)))
         return reject(k, "%s: operand '%s' has a type that is not known here (.%s)", family, o->name, type);
     if (n->flags & TX_NF_WEAK) {
         if (n->op == TX_OP_FLOAT && !tx_is_float(dtypes[0]))
@@ -370,7 +370,7 @@ read(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *
         return *out != NULL;
     }
     *out = n;
-    return fits(dtypes, ndtypes, n->dtype) ||
+    return ptx_match_fits(dtypes, ndtypes, n->dtype) ||
            reject(k, "%s: operand '%s' must have dtype %s (from .%s), got %s", family, o->name,
                   tx_dtype_name(m->c, dtypes[0]), type, tx_dtype_name(m->c, n->dtype));
 }
@@ -391,7 +391,7 @@ is_elsewhere(const tx_node *n)
 
 /* A pointer, a buffer, or an integer: 32 bits for shared and tensor memory, 64 for generic and global. */
 static bool
-address(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node **out)
+ptx_match_address(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_arg *a, const tx_node **out)
 {
     const char *space = tx_ptx_type(&m->rows[k->row], k->choice, o);
     bool tmem = strcmp(space, "tmem") == 0, shared = is_shared_space(space);
@@ -404,7 +404,7 @@ address(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_ptx_ar
     if (a->buf && !tmem && !(a->buf->flags & TX_BUF_CELL)) /* a scalar variable holds the address, it is not there */
         n = tx_buffer_data(m->c, a->buf);
     else if (a->buf)
-        n = element(m, a);
+        n = ptx_match_element(m, a);
     if (!n)
         return reject(k, "%s: operand '%s' must be an address, got %s", family, o->name, got_text(m, a));
     if (tx_is_handle(n->dtype)) {
@@ -473,8 +473,8 @@ one_argument(const matcher *m, candidate *k, const tx_ptx_operand *o, const tx_p
     }
     switch (o->kind) {
     case TX_PTX_IMM: return immediate(m, k, o, a, out);
-    case TX_PTX_ADDR: return address(m, k, o, a, out);
-    default: return o->mode == 'r' ? read(m, k, o, a, out) : written(m, k, o, a, out);
+    case TX_PTX_ADDR: return ptx_match_address(m, k, o, a, out);
+    default: return o->mode == 'r' ? read_value(m, k, o, a, out) : ptx_match_written(m, k, o, a, out);
     }
 }
 

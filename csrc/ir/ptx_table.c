@@ -176,7 +176,7 @@ read_opcode(tx_arena *a, const char *opcode, tx_ptx_row *row)
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 
 static int64_t
-number(text t)
+ptx_table_number(text t)
 {
     char digits[24] = "";
 
@@ -204,14 +204,14 @@ read_immediate(tx_arena *a, text t, tx_ptx_operand *o)
         o->step = 1;
         if (cut(hi, '/', &piece, &step)) {
             hi = piece;
-            o->step = number(step);
+            o->step = ptx_table_number(step);
         }
-        o->lo = number(lo);
-        o->hi = number(hi);
+        o->lo = ptx_table_number(lo);
+        o->hi = ptx_table_number(hi);
         return;
     }
     while (next_piece(&set, '|', &piece) && o->nvalues < TX_PTX_MAX_CHOICES)
-        o->value[o->nvalues++] = (int16_t)number(piece);
+        o->value[o->nvalues++] = (int16_t)ptx_table_number(piece);
 }
 
 /* "name:T", "{name:T}*N", with '~' behind a T whose lanes may be sunk */
@@ -577,7 +577,7 @@ type_of_op(const tx_ptx_row *r, const int8_t *choice, const char *const (*table)
 }
 
 static bool
-predicate(const tx_ptx_row *r, const int8_t *choice, text f)
+ptx_table_predicate(const tx_ptx_row *r, const int8_t *choice, text f)
 {
     static const char *const atom[][2] = {
         {"and or xor", "b32 b64"}, {"inc dec", "u32"}, {"min max", "u32 s32 u64 s64"}, {"add", "u32 s32 u64 f32 f64"}};
@@ -621,8 +621,8 @@ atom_holds(const tx_ptx_row *r, const int8_t *choice, text t)
 
     if (t.n && *t.at == '@') {
         if (cut(t, '<', &left, &right))
-            return count_function(r, choice, left) <= number((text){right.at + 1, right.n - 1});
-        return predicate(r, choice, t);
+            return count_function(r, choice, left) <= ptx_table_number((text){right.at + 1, right.n - 1});
+        return ptx_table_predicate(r, choice, t);
     }
     if (t.n && *t.at == '!')
         return !*chosen(r, choice, (text){t.at + 1, t.n - 1});
@@ -686,11 +686,11 @@ tx_ptx_floor_of(const tx_ptx_row *r, const int8_t *choice, char *suffix)
         if (colon && !atom_holds(r, choice, (text){piece.at, (size_t)(colon - piece.at)}))
             continue;
         arch = colon ? (text){colon + 1, piece.n - (size_t)(colon - piece.at) - 1} : piece;
-        if (conditional && number(arch) < floor)
+        if (conditional && ptx_table_number(arch) < floor)
             continue;
-        if (!conditional || number(arch) > floor)
+        if (!conditional || ptx_table_number(arch) > floor)
             *suffix = 0;
-        floor = (int)number(arch);
+        floor = (int)ptx_table_number(arch);
         if (arch.n && arch.at[arch.n - 1] == 'a')
             *suffix = 'a';
         conditional = colon != NULL;

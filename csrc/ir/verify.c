@@ -68,7 +68,7 @@ step(verifier *v, const path *up, const char *label, int64_t index)
 
 /* A variable knows only where it was defined, unless its use was given a place: then it is the statement's. */
 static tx_span
-place(const verifier *v, const tx_node *n)
+verify_place(const verifier *v, const tx_node *n)
 {
     bool defined_there = n && n->op == TX_OP_VAR && n->span == n->u.var->span;
 
@@ -77,7 +77,7 @@ place(const verifier *v, const tx_node *n)
 
 /* Records a diagnostic with the name of what it is about and one or two paths. */
 static void
-fault(verifier *v, tx_span span, int id, const tx_str *name, const path *first, const path *second)
+verify_fault(verifier *v, tx_span span, int id, const tx_str *name, const path *first, const path *second)
 {
     tx_sb a = {0}, b = {0};
     const char *one = path_text(v, first, &a), *two = path_text(v, second, &b);
@@ -90,7 +90,7 @@ fault(verifier *v, tx_span span, int id, const tx_str *name, const path *first, 
 /* ---- definitions ------------------------------------------------------------------------------------------------- */
 
 static uint32_t
-open_block(verifier *v)
+verify_open_block(verifier *v)
 {
     if (!tx_push(v->scratch, &v->serials, ++v->next_serial))
         v->failed = true;
@@ -107,13 +107,13 @@ close_block(verifier *v, uint32_t mark)
 }
 
 static void
-define(verifier *v, const void *what, const tx_str *name, tx_span span)
+verify_define(verifier *v, const void *what, const tx_str *name, tx_span span)
 {
     definition *d = tx_map_ptr(&v->defs, what);
 
     if (d) {
         bool nested = d->visible && d->depth < v->serials.n;
-        fault(v, span, nested ? TX_E_REDEFINED_NESTED : TX_E_REDEFINED, name, d->at, v->at);
+        verify_fault(v, span, nested ? TX_E_REDEFINED_NESTED : TX_E_REDEFINED, name, d->at, v->at);
     } else if ((d = tx_new(v->scratch, definition, 1)) == NULL || !tx_map_put_ptr(&v->defs, what, d)) {
         v->failed = true;
         return;
@@ -127,11 +127,11 @@ static void
 define_var(verifier *v, const tx_var *var, tx_span span)
 {
     if (var)
-        define(v, var, var->name, span ? span : v->span);
+        verify_define(v, var, var->name, span ? span : v->span);
 }
 
 static void
-use_var(verifier *v, const tx_var *var, const tx_node *where)
+verify_use_var(verifier *v, const tx_var *var, const tx_node *where)
 {
     const definition *d = tx_map_ptr(&v->defs, var);
 
@@ -139,16 +139,16 @@ use_var(verifier *v, const tx_var *var, const tx_node *where)
         return;
     if (var->kind == TX_VAR_DATA && var->buffer) {
         if (d)
-            fault(v, place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, var->buffer->name, v->at, d->at);
+            verify_fault(v, verify_place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, var->buffer->name, v->at, d->at);
         else
-            fault(v, place(v, where), TX_E_BUFFER_UNDECLARED, var->buffer->name, v->at, NULL);
+            verify_fault(v, verify_place(v, where), TX_E_BUFFER_UNDECLARED, var->buffer->name, v->at, NULL);
         return;
     }
     if (!d) {
-        fault(v, place(v, where), TX_E_VAR_UNDEFINED, var->name, v->at, NULL);
+        verify_fault(v, verify_place(v, where), TX_E_VAR_UNDEFINED, var->name, v->at, NULL);
         return;
     }
-    fault(v, place(v, where), TX_E_VAR_OUT_OF_SCOPE, var->name, v->at, d->at);
+    verify_fault(v, verify_place(v, where), TX_E_VAR_OUT_OF_SCOPE, var->name, v->at, d->at);
 }
 
 static void
@@ -161,21 +161,21 @@ use_buffer(verifier *v, const tx_buffer *b, const tx_node *where)
         if (!data || !data->visible) {
             const definition *known = d ? d : data;
             if (known)
-                fault(v, place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, b->name, v->at, known->at);
+                verify_fault(v, verify_place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, b->name, v->at, known->at);
             else
-                fault(v, place(v, where), TX_E_BUFFER_UNDECLARED, b->name, v->at, NULL);
+                verify_fault(v, verify_place(v, where), TX_E_BUFFER_UNDECLARED, b->name, v->at, NULL);
             return;
         }
     }
     if (d && !d->visible)
-        fault(v, place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, b->name, v->at, d->at);
+        verify_fault(v, verify_place(v, where), TX_E_BUFFER_OUT_OF_SCOPE, b->name, v->at, d->at);
     else if (!d && !(b->flags & TX_BUF_FLAT)) /* flat records of declared buffers need no declaration */
-        fault(v, place(v, where), TX_E_BUFFER_UNDECLARED, b->name, v->at, NULL);
+        verify_fault(v, verify_place(v, where), TX_E_BUFFER_UNDECLARED, b->name, v->at, NULL);
 }
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
-static void expr(verifier *v, const tx_node *n);
+static void verify_expr(verifier *v, const tx_node *n);
 
 static void
 rank(verifier *v, const tx_node *n, const tx_buffer *b, uint32_t count)
@@ -183,7 +183,7 @@ rank(verifier *v, const tx_node *n, const tx_buffer *b, uint32_t count)
     bool fits = b->flags & TX_BUF_FLAT ? count == 1 || (b->origin && count == 1u + b->origin->rank) : count == b->rank;
 
     if (!fits)
-        tx_fail(v->c, place(v, n), TX_E_RANK_MISMATCH, b->name->text, (int)b->rank, (int)count);
+        tx_fail(v->c, verify_place(v, n), TX_E_RANK_MISMATCH, b->name->text, (int)b->rank, (int)count);
 }
 
 #ifdef TX_DEBUG
@@ -201,14 +201,14 @@ dtypes(verifier *v, const tx_node *n)
     case TX_RULE_SHIFT:
         for (uint32_t i = 0; i < n->nargs; i++)
             if (n->arg[i]->dtype != n->dtype)
-                tx_fail(v->c, place(v, n), TX_E_INTERNAL,
+                tx_fail(v->c, verify_place(v, n), TX_E_INTERNAL,
                         tx_intern_f(v->c, "%s of %s has an operand of %s", name, tx_dtype_name(v->c, n->dtype),
                                     tx_dtype_name(v->c, n->arg[i]->dtype))
                             ->text);
         break;
     case TX_RULE_COMPARE:
         if (n->arg[1]->dtype != a || !tx_is_bool(n->dtype) || tx_lanes(n->dtype) != tx_lanes(a))
-            tx_fail(v->c, place(v, n), TX_E_INTERNAL,
+            tx_fail(v->c, verify_place(v, n), TX_E_INTERNAL,
                     tx_intern_f(v->c, "%s compares %s and %s", name, tx_dtype_name(v->c, a),
                                 tx_dtype_name(v->c, n->arg[1]->dtype))
                         ->text);
@@ -216,13 +216,13 @@ dtypes(verifier *v, const tx_node *n)
     case TX_RULE_LOGIC:
         for (uint32_t i = 0; i < n->nargs; i++)
             if (!tx_is_bool(n->arg[i]->dtype))
-                tx_fail(v->c, place(v, n), TX_E_INTERNAL,
+                tx_fail(v->c, verify_place(v, n), TX_E_INTERNAL,
                         tx_intern_f(v->c, "%s of %s", name, tx_dtype_name(v->c, n->arg[i]->dtype))->text);
         break;
     case TX_RULE_SAME:
         if (n->dtype != a)
             tx_fail(
-                v->c, place(v, n), TX_E_INTERNAL,
+                v->c, verify_place(v, n), TX_E_INTERNAL,
                 tx_intern_f(v->c, "%s of %s is %s", name, tx_dtype_name(v->c, a), tx_dtype_name(v->c, n->dtype))->text);
         break;
     default: break;
@@ -243,23 +243,23 @@ is_clean(const verifier *v, const tx_node *n)
 }
 
 static void
-expr(verifier *v, const tx_node *n)
+verify_expr(verifier *v, const tx_node *n)
 {
     uint32_t errors = v->c->nerrors, mark;
 
     if (!n || n->op == TX_OP_INT || n->op == TX_OP_FLOAT || n->op == TX_OP_STR || v->failed)
         return;
     if (n->op == TX_OP_VAR) {
-        use_var(v, n->u.var, n);
+        verify_use_var(v, n->u.var, n);
         return;
     }
     if (is_clean(v, n))
         return;
     if (n->op == TX_OP_LET) {
-        expr(v, n->arg[0]);
-        mark = open_block(v);
+        verify_expr(v, n->arg[0]);
+        mark = verify_open_block(v);
         define_var(v, n->u.var, n->span);
-        expr(v, n->arg[1]);
+        verify_expr(v, n->arg[1]);
         close_block(v, mark);
     } else {
         if (n->op == TX_OP_LOAD || n->op == TX_OP_BUFFER_DATA)
@@ -267,7 +267,7 @@ expr(verifier *v, const tx_node *n)
         if (n->op == TX_OP_LOAD)
             rank(v, n, n->u.buf, n->nargs);
         for (uint32_t i = 0; i < n->nargs; i++)
-            expr(v, n->arg[i]);
+            verify_expr(v, n->arg[i]);
         dtypes(v, n);
     }
     if (v->serials.n && errors == v->c->nerrors &&
@@ -278,7 +278,7 @@ expr(verifier *v, const tx_node *n)
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
-static void stmt(verifier *v, const tx_node *n);
+static void verify_stmt(verifier *v, const tx_node *n);
 
 /* A block of its own, reached from the statement at `from` through `label`. */
 static void
@@ -289,37 +289,37 @@ block(verifier *v, const tx_node *n, const char *label)
 
     if (!n || v->failed)
         return;
-    mark = open_block(v);
+    mark = verify_open_block(v);
     v->at = step(v, from, label, -1);
-    stmt(v, n);
+    verify_stmt(v, n);
     close_block(v, mark);
     v->at = from;
 }
 
 static void
-operand(verifier *v, const tx_node *n, const char *label)
+verify_operand(verifier *v, const tx_node *n, const char *label)
 {
     const path *from = v->at;
 
     if (!n || n->op == TX_OP_INT || n->op == TX_OP_FLOAT)
         return;
     v->at = step(v, from, label, -1);
-    expr(v, n);
+    verify_expr(v, n);
     v->at = from;
 }
 
 /* Variables of the buffer's shape, strides and offsets. */
 static void
-extents(verifier *v, const tx_buffer *b)
+verify_extents(verifier *v, const tx_buffer *b)
 {
     for (uint32_t i = 0; i < b->rank; i++) {
-        operand(v, b->shape[i], "shape");
+        verify_operand(v, b->shape[i], "shape");
         if (b->strides)
-            operand(v, b->strides[i], "strides");
+            verify_operand(v, b->strides[i], "strides");
     }
-    operand(v, b->elem_offset, "elem_offset");
-    operand(v, b->byte_offset, "byte_offset");
-    operand(v, b->allocated_addr, "allocated_addr");
+    verify_operand(v, b->elem_offset, "elem_offset");
+    verify_operand(v, b->byte_offset, "byte_offset");
+    verify_operand(v, b->allocated_addr, "allocated_addr");
 }
 
 static void
@@ -331,32 +331,32 @@ declare(verifier *v, const tx_node *n)
     if (n->op == TX_OP_MATCH && again)
         return; /* the parameter that it binds declares it */
     if (n->op != TX_OP_ALLOC)
-        operand(v, n->arg[0], "data");
+        verify_operand(v, n->arg[0], "data");
     if (b->data && !again && (n->op == TX_OP_ALLOC || !known)) /* told once, of the buffer */
         define_var(v, b->data, n->span);
-    define(v, b, b->name, place(v, n));
-    extents(v, b);
+    verify_define(v, b, b->name, verify_place(v, n));
+    verify_extents(v, b);
 }
 
 static void
-store(verifier *v, const tx_node *n)
+verify_store(verifier *v, const tx_node *n)
 {
-    operand(v, n->arg[0], "value");
+    verify_operand(v, n->arg[0], "value");
     use_buffer(v, n->u.buf, n);
     rank(v, n, n->u.buf, n->nargs - 1);
     for (uint32_t i = 1; i < n->nargs; i++)
-        operand(v, n->arg[i], "indices");
+        verify_operand(v, n->arg[i], "indices");
 }
 
 static void
-loop(verifier *v, const tx_node *n)
+verify_loop(verifier *v, const tx_node *n)
 {
     uint32_t mark;
 
-    operand(v, n->arg[0], "start");
-    operand(v, n->arg[1], "stop");
-    operand(v, n->arg[2], "step");
-    mark = open_block(v);
+    verify_operand(v, n->arg[0], "start");
+    verify_operand(v, n->arg[1], "stop");
+    verify_operand(v, n->arg[2], "step");
+    mark = verify_open_block(v);
     define_var(v, n->u.loop->var, n->span);
     v->loops++;
     block(v, n->arg[3], "body");
@@ -368,24 +368,24 @@ static void
 launches(verifier *v, const tx_node *n)
 {
     for (uint32_t i = TX_L_BODY + 1; i < n->nargs; i++)
-        operand(v, n->arg[i], n->op == TX_OP_LAUNCH && i >= TX_L__COUNT ? "args" : "launch");
+        verify_operand(v, n->arg[i], n->op == TX_OP_LAUNCH && i >= TX_L__COUNT ? "args" : "launch");
     block(v, n->arg[TX_L_BODY], "body");
 }
 
 static void
-sequence(verifier *v, const tx_node *n)
+verify_sequence(verifier *v, const tx_node *n)
 {
     const path *from = v->at;
 
     for (uint32_t i = 0; i < n->nargs; i++) {
         v->at = step(v, from, "seq", i);
-        stmt(v, n->arg[i]);
+        verify_stmt(v, n->arg[i]);
     }
     v->at = from;
 }
 
 static void
-stmt(verifier *v, const tx_node *n)
+verify_stmt(verifier *v, const tx_node *n)
 {
     tx_span outer = v->span;
 
@@ -394,24 +394,24 @@ stmt(verifier *v, const tx_node *n)
     if (n->span)
         v->span = n->span;
     switch (n->op) {
-    case TX_OP_SEQ: sequence(v, n); break;
+    case TX_OP_SEQ: verify_sequence(v, n); break;
     case TX_OP_BIND:
-        operand(v, n->arg[0], "value");
+        verify_operand(v, n->arg[0], "value");
         define_var(v, n->u.var, n->span);
         break;
-    case TX_OP_STORE: store(v, n); break;
+    case TX_OP_STORE: verify_store(v, n); break;
     case TX_OP_ALLOC:
     case TX_OP_DECL:
     case TX_OP_MATCH: declare(v, n); break;
-    case TX_OP_FOR: loop(v, n); break;
+    case TX_OP_FOR: verify_loop(v, n); break;
     case TX_OP_WHILE:
-        operand(v, n->arg[0], "condition");
+        verify_operand(v, n->arg[0], "condition");
         v->loops++;
         block(v, n->arg[1], "body");
         v->loops--;
         break;
     case TX_OP_IF:
-        operand(v, n->arg[0], "condition");
+        verify_operand(v, n->arg[0], "condition");
         block(v, n->arg[1], "then_case");
         block(v, n->arg[2], "else_case");
         break;
@@ -421,20 +421,20 @@ stmt(verifier *v, const tx_node *n)
             tx_fail(v->c, v->span, TX_E_OUTSIDE_LOOP, n->op == TX_OP_BREAK ? "break" : "continue");
         break;
     case TX_OP_ATTR:
-        operand(v, n->arg[0], "value");
+        verify_operand(v, n->arg[0], "value");
         block(v, n->arg[1], "body");
         break;
     case TX_OP_DEVICE:
     case TX_OP_LAUNCH: launches(v, n); break;
     case TX_OP_SCOPE_ID:
         for (uint32_t i = 0; i < n->nargs; i++)
-            operand(v, n->arg[i], "extents");
+            verify_operand(v, n->arg[i], "extents");
         for (unsigned i = 0; i < n->u.scope_id->nvars; i++)
             define_var(v, n->u.scope_id->var[i], n->span);
         break;
     default:
         for (uint32_t i = 0; i < n->nargs; i++)
-            operand(v, n->arg[i], "value");
+            verify_operand(v, n->arg[i], "value");
     }
     v->span = outer;
 }
@@ -472,7 +472,7 @@ define_symbols_of(verifier *v, const tx_buffer *b)
 }
 
 static void
-parameters(verifier *v, const tx_func *f)
+verify_parameters(verifier *v, const tx_func *f)
 {
     for (uint32_t i = 0; i < f->nsymbols; i++)
         if (!tx_map_ptr(&v->defs, f->symbols[i]))
@@ -493,13 +493,13 @@ parameters(verifier *v, const tx_func *f)
         define_symbols_of(v, a->buffer);
         if (a->buffer->data && a->buffer->data != a->var)
             define_var(v, a->buffer->data, v->span);
-        define(v, a->buffer, a->buffer->name, v->span);
+        verify_define(v, a->buffer, a->buffer->name, v->span);
     }
     for (uint32_t i = 0; i < f->nparams; i++)
         if (f->params[i].buffer) {
             v->at = step(v, NULL, "params", i);
             v->span = f->params[i].span ? f->params[i].span : f->span;
-            extents(v, f->params[i].buffer);
+            verify_extents(v, f->params[i].buffer);
         }
 }
 
@@ -511,8 +511,8 @@ tx_verify_func(tx_ctx *c, const tx_func *f)
 
     if (!v.scratch)
         return tx_fail(c, f->span, TX_E_NO_MEMORY);
-    open_block(&v);
-    parameters(&v, f);
+    verify_open_block(&v);
+    verify_parameters(&v, f);
     v.at = NULL;
     v.span = f->span;
     if (f->body)

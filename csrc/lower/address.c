@@ -88,7 +88,7 @@ typedef struct dims {
 } dims;
 
 static bool
-dims_of(tx_ctx *c, const tx_buffer *b, dims *out)
+address_dims_of(tx_ctx *c, const tx_buffer *b, dims *out)
 {
     const tx_node *step = tx_int(c, TX_I32, 1);
     int64_t extent, whole;
@@ -180,7 +180,7 @@ small_sum(tx_facts *f, const tx_buffer *b, const dims *k, const tx_node *const *
 }
 
 static bool
-is_wide(const tx_node *e)
+address_is_wide(const tx_node *e)
 {
     return tx_bits(e->dtype) > 32 && e->op != TX_OP_INT;
 }
@@ -188,12 +188,12 @@ is_wide(const tx_node *e)
 static tx_dtype
 index_dtype(tx_facts *f, const tx_buffer *b, const dims *k, const tx_node *const *idx)
 {
-    bool wide = k->offset && is_wide(k->offset);
+    bool wide = k->offset && address_is_wide(k->offset);
 
     if (small_sum(f, b, k, idx))
         return TX_I32;
     for (int d = 0; d < b->rank; d++)
-        wide |= is_wide(idx[d]) || is_wide(k->stride[d]);
+        wide |= address_is_wide(idx[d]) || address_is_wide(k->stride[d]);
     if (wide)
         return TX_I64;
     if (small_shape(b, k))
@@ -235,7 +235,7 @@ weighted_sum(tx_ctx *c, const tx_buffer *b, const dims *k, const tx_node *const 
 }
 
 static const tx_node *
-flat_index(tx_ctx *c, tx_facts *f, const tx_buffer *b, const dims *k, const tx_node *const *idx)
+address_flat_index(tx_ctx *c, tx_facts *f, const tx_buffer *b, const dims *k, const tx_node *const *idx)
 {
     const tx_node *base[TX_MAX_RANK], *last = b->rank ? idx[b->rank - 1] : NULL, *sum, *step;
     unsigned lanes = last ? tx_lanes(last->dtype) : 1;
@@ -297,9 +297,9 @@ flatten(tx_rewriter *r, const tx_node *n, uint32_t first)
     if (TX_NEVER(n->nargs - first != b->rank))
         return tx_fail(r->c, n->span, TX_E_INTERNAL, "an access has another rank than its buffer");
     r->c->span = n->span;
-    if (!dims_of(r->c, b, &k))
+    if (!address_dims_of(r->c, b, &k))
         return NULL;
-    flat = flat_index(r->c, f, b, &k, args + first + 1);
+    flat = address_flat_index(r->c, f, b, &k, args + first + 1);
     to = flat_of(r, n->u.buf);
     if (!flat || !to)
         return NULL;
@@ -311,13 +311,13 @@ flatten(tx_rewriter *r, const tx_node *n, uint32_t first)
 }
 
 static const tx_node *
-load(tx_rewriter *r, const tx_node *n)
+address_load(tx_rewriter *r, const tx_node *n)
 {
     return flatten(r, n, 0);
 }
 
 static const tx_node *
-store(tx_rewriter *r, const tx_node *n)
+address_store(tx_rewriter *r, const tx_node *n)
 {
     return flatten(r, n, 1);
 }
@@ -325,7 +325,7 @@ store(tx_rewriter *r, const tx_node *n)
 /* ---- declarations --------------------------------------------------------------------------------------------------- */
 
 static const tx_node *
-alloc(tx_rewriter *r, const tx_node *n)
+address_alloc(tx_rewriter *r, const tx_node *n)
 {
     const tx_buffer *b = n->u.buf;
     int64_t total = 1, extent;
@@ -373,7 +373,7 @@ buffer_data(tx_rewriter *r, const tx_node *n)
 
 /* A bound that depends on memory is bound to a value before the loop. */
 static const tx_node *
-loop(tx_rewriter *r, const tx_node *n)
+address_loop(tx_rewriter *r, const tx_node *n)
 {
     static const char *const names[3] = {"start", "stop", "step"};
     const tx_node *all[4], *args[4] = {n->arg[0], n->arg[1], n->arg[2], n->arg[3]};
@@ -404,7 +404,7 @@ loop(tx_rewriter *r, const tx_node *n)
 }
 
 static const tx_node *
-device(tx_rewriter *r, const tx_node *n)
+address_device(tx_rewriter *r, const tx_node *n)
 {
     address *a = address_of(r);
     const tx_node *args[TX_L__COUNT], *out;
@@ -432,13 +432,13 @@ tx_address_func(tx_ctx *c, tx_func *f, const tx_target *t)
         return f;
     if (tx_scoped_init(&a.s, c)) {
         a.s.pass = &a;
-        a.s.fn[TX_OP_LOAD] = load;
-        a.s.fn[TX_OP_STORE] = store;
-        a.s.fn[TX_OP_ALLOC] = alloc;
+        a.s.fn[TX_OP_LOAD] = address_load;
+        a.s.fn[TX_OP_STORE] = address_store;
+        a.s.fn[TX_OP_ALLOC] = address_alloc;
         a.s.fn[TX_OP_DECL] = decl;
         a.s.fn[TX_OP_BUFFER_DATA] = buffer_data;
-        a.s.fn[TX_OP_FOR] = loop;
-        a.s.fn[TX_OP_DEVICE] = device;
+        a.s.fn[TX_OP_FOR] = address_loop;
+        a.s.fn[TX_OP_DEVICE] = address_device;
         tx_scoped_symbols(&a.s, f);
         body = tx_rewrite(&a.s.r, f->body);
     }

@@ -3,23 +3,23 @@
  * no memory. Part of LowerTIRx. SPDX-License-Identifier: Apache-2.0 */
 #include "lower/passes.h"
 
-typedef struct cell {
+typedef struct cells_cell {
     const tx_node *init; /* the store right behind the allocation */
     uint32_t nstores;
     bool escapes;
     tx_var *var;
-} cell;
+} cells_cell;
 
-typedef struct cells {
+typedef struct cells_cells {
     tx_visitor v;
     tx_ctx *c;
     tx_map at; /* buffer -> cell */
     uint32_t nfound;
     bool failed;
-} cells;
+} cells_cells;
 
-static cell *
-cell_of(cells *s, const tx_buffer *b)
+static cells_cell *
+cells_cell_of(cells_cells *s, const tx_buffer *b)
 {
     return tx_map_ptr(&s->at, b);
 }
@@ -56,13 +56,13 @@ is_initialised(const tx_node *alloc, const tx_node *store)
 static bool
 find(tx_visitor *v, const tx_node *n)
 {
-    cells *s = (cells *)v;
+    cells_cells *s = (cells_cells *)v;
 
     for (uint32_t i = 0; n->op == TX_OP_SEQ && i + 1 < n->nargs; i++) {
-        cell *k;
+        cells_cell *k;
         if (!is_initialised(n->arg[i], n->arg[i + 1]))
             continue;
-        k = tx_new(s->c, cell, 1);
+        k = tx_new(s->c, cells_cell, 1);
         if (!k || !tx_map_put_ptr(&s->at, n->arg[i]->u.buf, k)) {
             s->failed = true;
             return false;
@@ -74,38 +74,38 @@ find(tx_visitor *v, const tx_node *n)
 }
 
 static bool
-count_uses(tx_visitor *v, const tx_node *n)
+cells_count_uses(tx_visitor *v, const tx_node *n)
 {
-    cells *s = (cells *)v;
-    cell *k = NULL;
+    cells_cells *s = (cells_cells *)v;
+    cells_cell *k = NULL;
 
-    if (n->op == TX_OP_STORE && (k = cell_of(s, n->u.buf)))
+    if (n->op == TX_OP_STORE && (k = cells_cell_of(s, n->u.buf)))
         k->nstores++;
-    else if (n->op == TX_OP_LOAD && (k = cell_of(s, n->u.buf)))
+    else if (n->op == TX_OP_LOAD && (k = cells_cell_of(s, n->u.buf)))
         k->escapes |= !tx_is_const(n->arg[0], 0);
-    else if ((n->op == TX_OP_BUFFER_DATA && (k = cell_of(s, n->u.buf))) ||
-             (n->op == TX_OP_ADDRESS_OF && n->arg[0]->op == TX_OP_LOAD && (k = cell_of(s, n->arg[0]->u.buf))) ||
-             (n->op == TX_OP_VAR && n->u.var->buffer && (k = cell_of(s, n->u.var->buffer))))
+    else if ((n->op == TX_OP_BUFFER_DATA && (k = cells_cell_of(s, n->u.buf))) ||
+             (n->op == TX_OP_ADDRESS_OF && n->arg[0]->op == TX_OP_LOAD && (k = cells_cell_of(s, n->arg[0]->u.buf))) ||
+             (n->op == TX_OP_VAR && n->u.var->buffer && (k = cells_cell_of(s, n->u.var->buffer))))
         k->escapes = true;
     return true;
 }
 
 static bool
-is_constant(const cell *k)
+is_constant(const cells_cell *k)
 {
     return k && k->nstores == 1 && !k->escapes;
 }
 
 static const tx_node *
-alloc(tx_rewriter *r, const tx_node *n)
+cells_alloc(tx_rewriter *r, const tx_node *n)
 {
-    return is_constant(cell_of(r->self, n->u.buf)) ? tx_nothing(r->c) : n;
+    return is_constant(cells_cell_of(r->self, n->u.buf)) ? tx_nothing(r->c) : n;
 }
 
 static const tx_node *
-store(tx_rewriter *r, const tx_node *n)
+cells_store(tx_rewriter *r, const tx_node *n)
 {
-    cell *k = cell_of(r->self, n->u.buf);
+    cells_cell *k = cells_cell_of(r->self, n->u.buf);
     const tx_node *value;
 
     if (!is_constant(k))
@@ -119,9 +119,9 @@ store(tx_rewriter *r, const tx_node *n)
 }
 
 static const tx_node *
-load(tx_rewriter *r, const tx_node *n)
+cells_load(tx_rewriter *r, const tx_node *n)
 {
-    cell *k = cell_of(r->self, n->u.buf);
+    cells_cell *k = cells_cell_of(r->self, n->u.buf);
 
     return is_constant(k) && k->var ? k->var->node : tx_rewrite_children(r, n);
 }
@@ -129,7 +129,7 @@ load(tx_rewriter *r, const tx_node *n)
 tx_func *
 tx_constant_cells(tx_ctx *c, tx_func *f)
 {
-    cells s = {.v = {find, NULL}, .c = c};
+    cells_cells s = {.v = {find, NULL}, .c = c};
     tx_rewrite_fn *fn = tx_new(c, tx_rewrite_fn, TX_OP__COUNT);
     tx_rewriter r = {.c = c, .fn = fn, .self = &s, .refold = true};
     const tx_node *body = NULL;
@@ -140,12 +140,12 @@ tx_constant_cells(tx_ctx *c, tx_func *f)
         tx_map_free(&s.at);
         return tx_fail(c, 0, TX_E_NO_MEMORY);
     }
-    s.v.enter = count_uses;
+    s.v.enter = cells_count_uses;
     if (s.nfound)
         tx_walk(&s.v, f->body);
-    fn[TX_OP_ALLOC] = alloc;
-    fn[TX_OP_STORE] = store;
-    fn[TX_OP_LOAD] = load;
+    fn[TX_OP_ALLOC] = cells_alloc;
+    fn[TX_OP_STORE] = cells_store;
+    fn[TX_OP_LOAD] = cells_load;
     body = s.nfound ? tx_rewrite(&r, f->body) : f->body;
     tx_rewriter_free(&r);
     tx_map_free(&s.at);

@@ -38,7 +38,7 @@ only_use(const contractor *k, const tx_node *e)
 }
 
 static const tx_node *
-fma_of(tx_ctx *c, const tx_node *n, const tx_node *a, const tx_node *b, const tx_node *sum)
+contract_fma_of(tx_ctx *c, const tx_node *n, const tx_node *a, const tx_node *b, const tx_node *sum)
 {
     const tx_node *args[3] = {a, b, sum};
 
@@ -47,7 +47,7 @@ fma_of(tx_ctx *c, const tx_node *n, const tx_node *a, const tx_node *b, const tx
 
 /* a*b + c, c + a*b -> fma(a, b, c);  a*b - c -> fma(a, b, -c);  c - a*b -> fma(-a, b, c) */
 static const tx_node *
-sum(tx_rewriter *r, const tx_node *n)
+contract_sum(tx_rewriter *r, const tx_node *n)
 {
     contractor *k = r->self;
     const tx_node *was[2] = {n->arg[0], n->arg[1]}, *a, *b;
@@ -59,17 +59,18 @@ sum(tx_rewriter *r, const tx_node *n)
     b = n->arg[1];
     r->c->span = n->span;
     if (only_use(k, was[0]) && a->op == TX_OP_MUL)
-        return fma_of(r->c, n, a->arg[0], a->arg[1], n->op == TX_OP_ADD ? b : tx_unary(r->c, TX_OP_NEG, b));
+        return contract_fma_of(r->c, n, a->arg[0], a->arg[1], n->op == TX_OP_ADD ? b : tx_unary(r->c, TX_OP_NEG, b));
     if (only_use(k, was[1]) && b->op == TX_OP_MUL)
-        return fma_of(r->c, n, n->op == TX_OP_ADD ? b->arg[0] : tx_unary(r->c, TX_OP_NEG, b->arg[0]), b->arg[1], a);
+        return contract_fma_of(r->c, n, n->op == TX_OP_ADD ? b->arg[0] : tx_unary(r->c, TX_OP_NEG, b->arg[0]),
+                               b->arg[1], a);
     return n;
 }
 
-static const tx_node *statement(tx_rewriter *r, const tx_node *n);
+static const tx_node *contract_statement(tx_rewriter *r, const tx_node *n);
 
 /* One expression of a statement: uses are counted within it. */
 static const tx_node *
-root(tx_rewriter *r, const tx_node *e)
+contract_root(tx_rewriter *r, const tx_node *e)
 {
     contractor *k = r->self;
     const tx_node *out;
@@ -82,7 +83,7 @@ root(tx_rewriter *r, const tx_node *e)
 }
 
 static const tx_node *
-statement(tx_rewriter *r, const tx_node *n)
+contract_statement(tx_rewriter *r, const tx_node *n)
 {
     const tx_node **args = tx_new(r->c, const tx_node *, n->nargs ? n->nargs : 1);
     bool changed = false;
@@ -93,7 +94,7 @@ statement(tx_rewriter *r, const tx_node *n)
         args[i] = n->arg[i];
         if (!n->arg[i] || n->arg[i]->nargs == 0)
             continue;
-        args[i] = tx_is_stmt(n->arg[i]) ? statement(r, n->arg[i]) : root(r, n->arg[i]);
+        args[i] = tx_is_stmt(n->arg[i]) ? contract_statement(r, n->arg[i]) : contract_root(r, n->arg[i]);
         if (!args[i])
             return NULL;
         changed |= args[i] != n->arg[i];
@@ -111,9 +112,9 @@ tx_contract(tx_ctx *c, const tx_node *body)
 
     if (!fn)
         return NULL;
-    fn[TX_OP_ADD] = sum;
-    fn[TX_OP_SUB] = sum;
-    body = statement(&r, body);
+    fn[TX_OP_ADD] = contract_sum;
+    fn[TX_OP_SUB] = contract_sum;
+    body = contract_statement(&r, body);
     tx_rewriter_free(&r);
     c->span = saved;
     return k.failed ? tx_fail(c, 0, TX_E_NO_MEMORY) : (void *)body;

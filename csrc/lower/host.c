@@ -3,43 +3,43 @@
  * memory. SPDX-License-Identifier: Apache-2.0 */
 #include "lower/passes.h"
 
-typedef struct cell {
+typedef struct host_cell {
     const tx_buffer *buf;
     const tx_node *alloc, *block; /* the ALLOC and the SEQ that holds it */
     uint32_t nstores, nstores_here;
     bool escapes;
     tx_var *var;
-} cell;
+} host_cell;
 
-typedef struct cells {
+typedef struct host_cells {
     tx_visitor v;
     tx_ctx *c;
     tx_map at; /* buffer -> cell */
     const tx_node *block;
     int device;
     bool failed;
-} cells;
+} host_cells;
 
-static cell *
-cell_of(cells *s, const tx_buffer *b)
+static host_cell *
+host_cell_of(host_cells *s, const tx_buffer *b)
 {
     return tx_map_ptr(&s->at, b);
 }
 
 static bool
-new_cell(cells *s, const tx_node *alloc, const tx_node *block)
+host_new_cell(host_cells *s, const tx_node *alloc, const tx_node *block)
 {
-    cell *k = tx_new(s->c, cell, 1);
+    host_cell *k = tx_new(s->c, host_cell, 1);
 
     if (!k)
         return false;
-    *k = (cell){.buf = alloc->u.buf, .alloc = alloc, .block = block};
+    *k = (host_cell){.buf = alloc->u.buf, .alloc = alloc, .block = block};
     return tx_map_put_ptr(&s->at, alloc->u.buf, k) || tx_fail(s->c, 0, TX_E_NO_MEMORY);
 }
 
 /* The cells of the host zone: allocations of one local element that stand in a block. */
 static bool
-find_cells(cells *s, const tx_node *n)
+find_cells(host_cells *s, const tx_node *n)
 {
     if (n->op == TX_OP_DEVICE || !tx_is_stmt(n))
         return true;
@@ -47,7 +47,7 @@ find_cells(cells *s, const tx_node *n)
         const tx_node *a = n->arg[i];
         if (!a)
             continue;
-        if (n->op == TX_OP_SEQ && a->op == TX_OP_ALLOC && a->u.buf->scope == TX_LOCAL && !new_cell(s, a, n))
+        if (n->op == TX_OP_SEQ && a->op == TX_OP_ALLOC && a->u.buf->scope == TX_LOCAL && !host_new_cell(s, a, n))
             return false;
         if (!find_cells(s, a))
             return false;
@@ -56,27 +56,27 @@ find_cells(cells *s, const tx_node *n)
 }
 
 static bool
-count_uses(tx_visitor *v, const tx_node *n)
+host_count_uses(tx_visitor *v, const tx_node *n)
 {
-    cells *s = (cells *)v;
-    cell *k;
+    host_cells *s = (host_cells *)v;
+    host_cell *k;
 
     if (n->op == TX_OP_SEQ)
         for (uint32_t i = 0; i < n->nargs; i++)
-            if (n->arg[i]->op == TX_OP_STORE && (k = cell_of(s, n->arg[i]->u.buf)) && k->block == n)
+            if (n->arg[i]->op == TX_OP_STORE && (k = host_cell_of(s, n->arg[i]->u.buf)) && k->block == n)
                 k->nstores_here++;
-    if (n->op == TX_OP_STORE && (k = cell_of(s, n->u.buf)))
+    if (n->op == TX_OP_STORE && (k = host_cell_of(s, n->u.buf)))
         k->nstores++;
-    if ((n->op == TX_OP_BUFFER_DATA && (k = cell_of(s, n->u.buf))) ||
-        (n->op == TX_OP_ADDRESS_OF && (k = cell_of(s, n->arg[0]->u.buf))))
+    if ((n->op == TX_OP_BUFFER_DATA && (k = host_cell_of(s, n->u.buf))) ||
+        (n->op == TX_OP_ADDRESS_OF && (k = host_cell_of(s, n->arg[0]->u.buf))))
         k->escapes = true;
     return true;
 }
 
 static const tx_node *
-alloc(tx_rewriter *r, const tx_node *n)
+host_alloc(tx_rewriter *r, const tx_node *n)
 {
-    cell *k = cell_of(r->self, n->u.buf);
+    host_cell *k = host_cell_of(r->self, n->u.buf);
 
     if (!k)
         return n;
@@ -87,9 +87,9 @@ alloc(tx_rewriter *r, const tx_node *n)
 }
 
 static const tx_node *
-store(tx_rewriter *r, const tx_node *n)
+host_store(tx_rewriter *r, const tx_node *n)
 {
-    cell *k = cell_of(r->self, n->u.buf);
+    host_cell *k = host_cell_of(r->self, n->u.buf);
     const tx_node *value;
 
     if (!k)
@@ -99,9 +99,9 @@ store(tx_rewriter *r, const tx_node *n)
 }
 
 static const tx_node *
-load(tx_rewriter *r, const tx_node *n)
+host_load(tx_rewriter *r, const tx_node *n)
 {
-    cell *k = cell_of(r->self, n->u.buf);
+    host_cell *k = host_cell_of(r->self, n->u.buf);
 
     return k && k->var ? k->var->node : tx_rewrite_children(r, n);
 }
@@ -109,7 +109,7 @@ load(tx_rewriter *r, const tx_node *n)
 tx_func *
 tx_host_func(tx_ctx *c, tx_func *f)
 {
-    cells s = {.v = {count_uses, NULL}, .c = c};
+    host_cells s = {.v = {host_count_uses, NULL}, .c = c};
     const tx_node *body = f->body;
 
     if (!tx_has_device(body))
@@ -122,9 +122,9 @@ tx_host_func(tx_ctx *c, tx_func *f)
         if (!fn)
             return NULL;
         tx_walk(&s.v, body);
-        fn[TX_OP_ALLOC] = alloc;
-        fn[TX_OP_STORE] = store;
-        fn[TX_OP_LOAD] = load;
+        fn[TX_OP_ALLOC] = host_alloc;
+        fn[TX_OP_STORE] = host_store;
+        fn[TX_OP_LOAD] = host_load;
         body = tx_rewrite(&r, body);
         tx_rewriter_free(&r);
     }

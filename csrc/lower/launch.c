@@ -29,14 +29,14 @@ static const uint8_t chains[][3] = {
 };
 enum { NCHAINS = sizeof chains / sizeof *chains };
 
-typedef struct extent {
+typedef struct launch_extent {
     const tx_node *value; /* int64; NULL: unknown */
     tx_span span;
     bool declared; /* written as a scope id's extent */
-} extent;
+} launch_extent;
 typedef struct closure {
     tx_region *g;
-    extent e[NLEVELS][NLEVELS];
+    launch_extent e[NLEVELS][NLEVELS];
 } closure;
 
 /* ---- rules of single scope ids ------------------------------------------------------------------------------------ */
@@ -217,7 +217,7 @@ uncast(tx_rewriter *r, const tx_node *n)
 
 /* An extent as its author wrote it: without the conversions to int64. */
 static const char *
-extent_text(tx_ctx *c, const tx_node *e)
+launch_extent_text(tx_ctx *c, const tx_node *e)
 {
     tx_rewrite_fn *fn = tx_new(c, tx_rewrite_fn, TX_OP__COUNT);
     tx_rewriter r = {.c = c, .fn = fn};
@@ -249,7 +249,7 @@ inconsistent(closure *k, int p, int r, const tx_node *a, const tx_node *b, tx_sp
 {
     tx_ctx *c = k->g->c;
 
-    tx_fail(c, at, TX_E_SCOPE_INCONSISTENT, binding_text(c, p, r), extent_text(c, a), extent_text(c, b));
+    tx_fail(c, at, TX_E_SCOPE_INCONSISTENT, binding_text(c, p, r), launch_extent_text(c, a), launch_extent_text(c, b));
     tx_diag_other(c, other != at ? other : 0);
     return false;
 }
@@ -257,13 +257,13 @@ inconsistent(closure *k, int p, int r, const tx_node *a, const tx_node *b, tx_sp
 static bool
 add(closure *k, int p, int r, const tx_node *value, tx_span span, bool declared)
 {
-    extent *e = &k->e[p][r];
+    launch_extent *e = &k->e[p][r];
     int same;
 
     if (!value)
         return false;
     if (!e->value) {
-        *e = (extent){value, span, declared};
+        *e = (launch_extent){value, span, declared};
         return true;
     }
     same = same_extent(k, e->value, value);
@@ -273,7 +273,7 @@ add(closure *k, int p, int r, const tx_node *value, tx_span span, bool declared)
 }
 
 static const tx_node *
-product(tx_ctx *c, const tx_node *const *v, uint32_t n)
+launch_product(tx_ctx *c, const tx_node *const *v, uint32_t n)
 {
     const tx_node *all = tx_int(c, TX_I64, 1);
 
@@ -285,7 +285,7 @@ product(tx_ctx *c, const tx_node *const *v, uint32_t n)
 
 /* p->r divided by p->q or q->r; *out stays NULL when divisibility is not known. */
 static bool
-quotient(closure *k, const extent *whole, const extent *part, int p, int r, const tx_node **out)
+launch_quotient(closure *k, const launch_extent *whole, const launch_extent *part, int p, int r, const tx_node **out)
 {
     tx_ctx *c = k->g->c;
     const tx_node *rest;
@@ -299,8 +299,8 @@ quotient(closure *k, const extent *whole, const extent *part, int p, int r, cons
         return false;
     exact = tx_prove(k->g->facts, tx_binary(c, TX_OP_EQ, rest, tx_int(c, TX_I64, 0)));
     if (exact == 0) {
-        tx_fail(c, whole->span, TX_E_SCOPE_NOT_DIVISIBLE, binding_text(c, p, r), extent_text(c, whole->value),
-                extent_text(c, part->value));
+        tx_fail(c, whole->span, TX_E_SCOPE_NOT_DIVISIBLE, binding_text(c, p, r), launch_extent_text(c, whole->value),
+                launch_extent_text(c, part->value));
         tx_diag_other(c, part->span != whole->span ? part->span : 0);
         return false;
     }
@@ -314,10 +314,10 @@ static bool
 close_chain(closure *k, const uint8_t *chain, bool *more)
 {
     int p = chain[0], q = chain[1], r = chain[2];
-    extent *pq = &k->e[p][q], *qr = &k->e[q][r], *pr = &k->e[p][r];
+    launch_extent *pq = &k->e[p][q], *qr = &k->e[q][r], *pr = &k->e[p][r];
     tx_ctx *c = k->g->c;
     const tx_node *v = NULL;
-    extent *to;
+    launch_extent *to;
 
     if ((pq->value != NULL) + (qr->value != NULL) + (pr->value != NULL) != 2)
         return true;
@@ -328,15 +328,15 @@ close_chain(closure *k, const uint8_t *chain, bool *more)
             return false;
     } else if (!qr->value) {
         to = qr;
-        if (!quotient(k, pr, pq, q, r, &v))
+        if (!launch_quotient(k, pr, pq, q, r, &v))
             return false;
     } else {
         to = pq;
-        if (!quotient(k, pr, qr, p, q, &v))
+        if (!launch_quotient(k, pr, qr, p, q, &v))
             return false;
     }
     if (v) {
-        *to = (extent){v, pr->value != v ? pr->span : pq->span, false};
+        *to = (launch_extent){v, pr->value != v ? pr->span : pq->span, false};
         *more = true;
     }
     return true;
@@ -353,7 +353,7 @@ close_all(closure *k)
     }
     for (int i = 0; i < NCHAINS; i++) {
         int p = chains[i][0], q = chains[i][1], r = chains[i][2];
-        const extent *pq = &k->e[p][q], *qr = &k->e[q][r], *pr = &k->e[p][r];
+        const launch_extent *pq = &k->e[p][q], *qr = &k->e[q][r], *pr = &k->e[p][r];
         const tx_node *v;
         if (!pq->value || !qr->value || !pr->value)
             continue;
@@ -388,14 +388,14 @@ conflict(closure *k, const tx_node *id, const char *field, const tx_node *said, 
         return inconsistent(k, bindings[id->u.scope_id->binding].parent, bindings[id->u.scope_id->binding].child,
                             said ? said : one, declared ? declared : one, id->span, first->span);
     tx_fail(c, id->span, TX_E_LAUNCH_CONFLICT, tx_binding_calls[id->u.scope_id->binding],
-            extent_text(c, declared ? declared : one), field, extent_text(c, said ? said : one));
+            launch_extent_text(c, declared ? declared : one), field, launch_extent_text(c, said ? said : one));
     tx_diag_other(c, g->device->span);
     return false;
 }
 
 /* Puts a declared id's extents (from its argument `first`) into the launch, or checks that the launch says the same. */
 static bool
-fill(closure *k, int to, const tx_node *id, uint32_t first, uint32_t n, const char *field)
+launch_fill(closure *k, int to, const tx_node *id, uint32_t first, uint32_t n, const char *field)
 {
     tx_region *g = k->g;
     const tx_node **a = g->args + to;
@@ -432,9 +432,9 @@ fill_from_ids(closure *k)
         const tx_node *id = g->ids.at[i];
         const tx_scope_id *s = id->u.scope_id;
         for (int f = 0; s->nextents && f < 3; f++)
-            if (fields[f].binding == s->binding && !fill(k, fields[f].field, id, 0, s->nextents, fields[f].name))
+            if (fields[f].binding == s->binding && !launch_fill(k, fields[f].field, id, 0, s->nextents, fields[f].name))
                 return false;
-        if (s->npreferred && !fill(k, TX_L_PREFERRED_X, id, s->nextents, s->npreferred, "preferred_cluster"))
+        if (s->npreferred && !launch_fill(k, TX_L_PREFERRED_X, id, s->nextents, s->npreferred, "preferred_cluster"))
             return false;
     }
     return true;
@@ -442,7 +442,7 @@ fill_from_ids(closure *k)
 
 /* What the ids declare, what the configuration says, and the sizes of warps and warpgroups. */
 static bool
-collect(closure *k)
+launch_collect(closure *k)
 {
     static const struct {
         uint8_t first, parent, child;
@@ -456,13 +456,14 @@ collect(closure *k)
         warps |= bindings[s->binding].warps;
         groups |= bindings[s->binding].groups;
         if (s->nextents && s->binding != TX_B_CLUSTER_PAIR &&
-            !add(k, bindings[s->binding].parent, bindings[s->binding].child, product(g->c, n->arg, s->nextents),
+            !add(k, bindings[s->binding].parent, bindings[s->binding].child, launch_product(g->c, n->arg, s->nextents),
                  n->span, true))
             return false;
     }
     for (int i = 0; i < 3; i++)
-        if (g->args[config[i].first] && !add(k, config[i].parent, config[i].child,
-                                             product(g->c, g->args + config[i].first, 3), g->device->span, false))
+        if (g->args[config[i].first] &&
+            !add(k, config[i].parent, config[i].child, launch_product(g->c, g->args + config[i].first, 3),
+                 g->device->span, false))
             return false;
     if (warps && !add(k, WARP, THREAD, tx_int(g->c, TX_I64, 32), k->e[WARP][THREAD].span, false))
         return false;
@@ -628,7 +629,7 @@ tx_region_launch(tx_region *g)
     closure k = {.g = g};
     bool configured = g->args[TX_L_CLUSTER_X] != NULL;
 
-    if (!take_threads(g) || !check_ids(g) || !fill_from_ids(&k) || !collect(&k) || !close_all(&k))
+    if (!take_threads(g) || !check_ids(g) || !fill_from_ids(&k) || !launch_collect(&k) || !close_all(&k))
         return false;
     if (!k.e[KERNEL][CTA].value && !k.e[KERNEL][CLUSTER].value && k.e[CLUSTER][CTA].value) {
         /* neither cta_id nor cluster_id has an extent: one cluster */

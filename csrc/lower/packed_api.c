@@ -23,13 +23,13 @@ typedef struct writer {
 } writer;
 
 static bool
-emit(writer *w, const tx_node *n)
+packed_api_emit(writer *w, const tx_node *n)
 {
     return n && tx_push(w->c, &w->out, n);
 }
 
 static const tx_node *
-get(writer *w, const tx_node *of, int64_t index, enum field field, tx_dtype t)
+packed_api_get(writer *w, const tx_node *of, int64_t index, enum field field, tx_dtype t)
 {
     const tx_node *args[3] = {of, tx_int(w->c, TX_I32, index), tx_int(w->c, TX_I32, field)};
 
@@ -50,7 +50,7 @@ require(writer *w, const tx_node *cond, const char *kind, const char *fault, con
     parts[2] = tx_intern_z(w->c, "`,\n  expected ");
     parts[3] = expected;
     *a = (tx_assertion){.kind = tx_intern_z(w->c, kind), .nparts = 4, .parts = parts};
-    return emit(w, tx_make(w->c, TX_OP_ASSERT, TX_VOID, (tx_payload){.assertion = a}, &cond, 1));
+    return packed_api_emit(w, tx_make(w->c, TX_OP_ASSERT, TX_VOID, (tx_payload){.assertion = a}, &cond, 1));
 }
 
 static const tx_node *
@@ -61,7 +61,7 @@ equal(writer *w, const tx_node *a, int64_t b)
 
 /* The extent that defines a symbol, as its message names it: "A.shape[0]"; NULL: none does. */
 static const tx_str *
-definition(writer *w, const tx_var *v)
+definition_of(writer *w, const tx_var *v)
 {
     for (uint32_t i = 0; i < w->symbols.ndefs; i++) {
         const tx_symbol_def *d = &w->symbols.def[i];
@@ -77,7 +77,7 @@ extent_of(writer *w, uint32_t param, int dim, bool stride)
 {
     const tx_var *v = stride ? w->args[param].strides : w->args[param].shape;
 
-    return v ? get(w, v->node, dim, F_ELEMENT, TX_I64) : NULL;
+    return v ? packed_api_get(w, v->node, dim, F_ELEMENT, TX_I64) : NULL;
 }
 
 /* n = T.Cast("int32", (extent - d) // c), for each symbol */
@@ -92,7 +92,8 @@ bind_symbols(writer *w)
         if (value && d->c != 1)
             value = tx_binary(w->c, TX_OP_FLOORDIV, value, tx_int(w->c, TX_I64, d->c));
         value = value ? tx_cast(w->c, d->symbol->dtype, value) : NULL;
-        if (!value || !emit(w, tx_make(w->c, TX_OP_BIND, TX_VOID, (tx_payload){.var = d->symbol}, &value, 1)))
+        if (!value ||
+            !packed_api_emit(w, tx_make(w->c, TX_OP_BIND, TX_VOID, (tx_payload){.var = d->symbol}, &value, 1)))
             return false;
     }
     return true;
@@ -111,7 +112,7 @@ only_defines(const writer *w, int dim, bool stride)
 }
 
 static bool
-check_extent(writer *w, const tx_node *wanted, int dim, bool stride)
+packed_api_check_extent(writer *w, const tx_node *wanted, int dim, bool stride)
 {
     const tx_node *came = extent_of(w, w->i, dim, stride);
     const tx_str *what = tx_intern_f(w->c, ".%s[%d]", stride ? "strides" : "shape", dim), *from;
@@ -120,7 +121,7 @@ check_extent(writer *w, const tx_node *wanted, int dim, bool stride)
         return false;
     if (only_defines(w, dim, stride))
         return true;
-    from = wanted->op == TX_OP_VAR ? definition(w, wanted->u.var) : NULL;
+    from = wanted->op == TX_OP_VAR ? definition_of(w, wanted->u.var) : NULL;
     return require(w, tx_binary(w->c, TX_OP_EQ, came, tx_i64(w->c, wanted)), "ValueError",
                    from ? "Mismatched" : "Invalid", what->text,
                    from ? from : tx_intern_z(w->c, tx_expr_text(w->c, wanted)));
@@ -129,10 +130,10 @@ check_extent(writer *w, const tx_node *wanted, int dim, bool stride)
 static bool
 bind_field(writer *w, tx_var **v, const char *suffix, enum field field)
 {
-    const tx_node *value = get(w, w->args[w->i].handle->node, 0, field, TX_HANDLE);
+    const tx_node *value = packed_api_get(w, w->args[w->i].handle->node, 0, field, TX_HANDLE);
 
     *v = tx_new_var(w->c, TX_VAR_LET, tx_intern_f(w->c, "%s_%s", w->args[w->i].handle->name->text, suffix), TX_HANDLE);
-    return *v && emit(w, tx_bind(w->c, *v, value));
+    return *v && packed_api_emit(w, tx_bind(w->c, *v, value));
 }
 
 /* Kind checks of one tensor; its extents and strides at hand. */
@@ -144,10 +145,10 @@ check_kind(writer *w)
     int32_t dl = tx_kinds[tx_kind(b->dtype)].dlpack;
     bool ok;
 
-    same = tx_binary(w->c, TX_OP_AND, equal(w, get(w, h, 0, F_CODE, TX_I32), dl >> 8),
-                     equal(w, get(w, h, 0, F_BITS, TX_I32), dl & 0xff));
-    same = tx_binary(w->c, TX_OP_AND, same, equal(w, get(w, h, 0, F_LANES, TX_I32), tx_lanes(b->dtype)));
-    ok = require(w, equal(w, get(w, h, 0, F_NDIM, TX_I32), b->rank), "ValueError", "Mismatched", ".ndim",
+    same = tx_binary(w->c, TX_OP_AND, equal(w, packed_api_get(w, h, 0, F_CODE, TX_I32), dl >> 8),
+                     equal(w, packed_api_get(w, h, 0, F_BITS, TX_I32), dl & 0xff));
+    same = tx_binary(w->c, TX_OP_AND, same, equal(w, packed_api_get(w, h, 0, F_LANES, TX_I32), tx_lanes(b->dtype)));
+    ok = require(w, equal(w, packed_api_get(w, h, 0, F_NDIM, TX_I32), b->rank), "ValueError", "Mismatched", ".ndim",
                  tx_intern_f(w->c, "%d", b->rank));
     ok = ok && (dl == TX_DL_NONE || require(w, same, "TypeError", "Mismatched", ".dtype",
                                             tx_intern_z(w->c, tx_dtype_name(w->c, b->dtype))));
@@ -157,19 +158,20 @@ check_kind(writer *w)
 
 /* Extents of one tensor, and its declaration over the argument's data. */
 static bool
-check_extents(writer *w)
+packed_api_check_extents(writer *w)
 {
     tx_buffer *b = w->p->buffer;
-    const tx_node *data = get(w, w->args[w->i].handle->node, 0, F_DATA, TX_HANDLE);
+    const tx_node *data = packed_api_get(w, w->args[w->i].handle->node, 0, F_DATA, TX_HANDLE);
 
     for (int d = 0; d < b->rank; d++)
-        if (!check_extent(w, b->shape[d], d, false) || (b->strides && !check_extent(w, b->strides[d], d, true)))
+        if (!packed_api_check_extent(w, b->shape[d], d, false) ||
+            (b->strides && !packed_api_check_extent(w, b->strides[d], d, true)))
             return false;
-    return data && emit(w, tx_make(w->c, TX_OP_DECL, TX_VOID, (tx_payload){.buf = b}, &data, 1));
+    return data && packed_api_emit(w, tx_make(w->c, TX_OP_DECL, TX_VOID, (tx_payload){.buf = b}, &data, 1));
 }
 
 static const char *
-signature(tx_ctx *c, const tx_func *f)
+packed_api_signature(tx_ctx *c, const tx_func *f)
 {
     tx_sb s = {0};
     const tx_str *text;
@@ -221,7 +223,7 @@ make_handle(writer *w)
 }
 
 static tx_func *
-written(writer *w)
+packed_api_written(writer *w)
 {
     tx_func *out = tx_copy_func(w->c, w->f);
     tx_param *params = tx_new(w->c, tx_param, w->f->nparams ? w->f->nparams : 1);
@@ -231,7 +233,7 @@ written(writer *w)
 
     w->args = tx_new(w->c, argument, w->f->nparams ? w->f->nparams : 1);
     if (!out || !params || !fn || !w->args || !each_tensor(w, make_handle) || !each_tensor(w, check_kind) ||
-        !bind_symbols(w) || !each_tensor(w, check_extents))
+        !bind_symbols(w) || !each_tensor(w, packed_api_check_extents))
         return NULL;
     for (uint32_t i = 0; i < w->f->nparams; i++) {
         params[i] = w->f->params[i];
@@ -241,7 +243,7 @@ written(writer *w)
     fn[TX_OP_MATCH] = drop_match;
     body = tx_rewrite(&r, w->f->body);
     tx_rewriter_free(&r);
-    if (!emit(w, body))
+    if (!packed_api_emit(w, body))
         return NULL;
     out->body = tx_seq(w->c, w->out.at, w->out.n);
     out->params = params;
@@ -262,10 +264,10 @@ tx_packed_api_func(tx_ctx *c, tx_func *f, const tx_target *t)
         tensors |= f->params[i].buffer != NULL;
     if (!(f->flags & TX_FUNC_HOST) || !tensors)
         return f;
-    w.signature = signature(c, f);
+    w.signature = packed_api_signature(c, f);
     if (!w.signature || !tx_solve_symbols(c, f, &w.symbols))
         return NULL;
-    out = written(&w);
+    out = packed_api_written(&w);
     c->span = saved;
     return out;
 }

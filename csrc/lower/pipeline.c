@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 static tx_func *
-resolve(tx_ctx *c, tx_func *f, const tx_target *t)
+pipeline_resolve(tx_ctx *c, tx_func *f, const tx_target *t)
 {
     if (f->flags & (TX_FUNC_KERNEL | TX_FUNC_DEVICE))
         return f;
@@ -26,7 +26,7 @@ shape(tx_ctx *c, tx_func *f, const tx_target *t)
 static tx_module *
 run_resolve(tx_ctx *c, tx_module *m, const tx_target *t)
 {
-    return tx_map_funcs(c, m, t, resolve);
+    return tx_map_funcs(c, m, t, pipeline_resolve);
 }
 
 static tx_module *

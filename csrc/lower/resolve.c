@@ -14,7 +14,7 @@ typedef struct scan {
 } scan;
 
 static bool
-scan_node(tx_visitor *v, const tx_node *n)
+resolve_scan_node(tx_visitor *v, const tx_node *n)
 {
     scan *s = (scan *)v;
     tx_region *g = s->g;
@@ -45,7 +45,7 @@ scan_node(tx_visitor *v, const tx_node *n)
 /* ---- values of coordinates ---------------------------------------------------------------------------------------- */
 
 static bool
-is_one(const tx_node *extent)
+resolve_is_one(const tx_node *extent)
 {
     return !extent || tx_is_const(extent, 1);
 }
@@ -57,7 +57,7 @@ zero(tx_region *g)
 }
 
 static const tx_node *
-arith(tx_region *g, unsigned op, const tx_node *a, int64_t b)
+resolve_arith(tx_region *g, unsigned op, const tx_node *a, int64_t b)
 {
     return tx_binary(g->c, op, a, tx_int(g->c, TX_I32, b));
 }
@@ -66,7 +66,7 @@ arith(tx_region *g, unsigned op, const tx_node *a, int64_t b)
 static const tx_node *
 axis_of(tx_region *g, unsigned op, int axis, const tx_node *extent)
 {
-    return is_one(extent) ? zero(g) : tx_coord(g->c, op, axis);
+    return resolve_is_one(extent) ? zero(g) : tx_coord(g->c, op, axis);
 }
 
 static const tx_node *
@@ -125,7 +125,10 @@ static const tx_node *
 warp_value(tx_region *g)
 {
     const tx_node *args[5] = {
-        tx_int(g->c, TX_U32, 0xffffffff), arith(g, TX_OP_SHR, linear_thread(g), 5), zero(g), tx_int(g->c, TX_I32, 32),
+        tx_int(g->c, TX_U32, 0xffffffff),
+        resolve_arith(g, TX_OP_SHR, linear_thread(g), 5),
+        zero(g),
+        tx_int(g->c, TX_I32, 32),
         tx_int(g->c, TX_I32, 32),
     };
 
@@ -139,7 +142,7 @@ warp_value(tx_region *g)
 static bool
 cluster_is_one(const tx_region *g, int axis)
 {
-    return is_one(g->args[TX_L_CLUSTER_X + axis]) && is_one(g->args[TX_L_PREFERRED_X + axis]);
+    return resolve_is_one(g->args[TX_L_CLUSTER_X + axis]) && resolve_is_one(g->args[TX_L_PREFERRED_X + axis]);
 }
 
 static const tx_node *
@@ -158,7 +161,7 @@ scope_value(tx_region *g, const tx_node *id, int k)
     switch (id->u.scope_id->binding) {
     case TX_B_KERNEL_CTA: return axis_of(g, TX_OP_BLOCK_IDX, k, a[TX_L_GRID_X + k]);
     case TX_B_KERNEL_CLUSTER:
-        return id->nargs > 0 && is_one(id->arg[k]) ? zero(g) : tx_coord(g->c, TX_OP_CLUSTER_ID, k);
+        return id->nargs > 0 && resolve_is_one(id->arg[k]) ? zero(g) : tx_coord(g->c, TX_OP_CLUSTER_ID, k);
     case TX_B_CLUSTER_CTA:
         if (cluster_is_one(g, k))
             return zero(g);
@@ -167,11 +170,11 @@ scope_value(tx_region *g, const tx_node *id, int k)
     case TX_B_CTA_THREAD:
         return id->u.scope_id->nextents ? axis_of(g, TX_OP_THREAD_IDX, k, a[TX_L_BLOCK_X + k]) : linear_thread(g);
     case TX_B_CTA_WARP: return warp(g);
-    case TX_B_CTA_WARPGROUP: return arith(g, TX_OP_FLOORDIV, warp(g), 4);
-    case TX_B_WARPGROUP_WARP: return arith(g, TX_OP_FLOORMOD, warp(g), 4);
-    case TX_B_WARP_THREAD: return arith(g, TX_OP_FLOORMOD, linear_thread(g), 32);
-    case TX_B_WARPGROUP_THREAD: return arith(g, TX_OP_FLOORMOD, linear_thread(g), 128);
-    case TX_B_CLUSTER_PAIR: return arith(g, TX_OP_FLOORMOD, cluster_rank(g), 2);
+    case TX_B_CTA_WARPGROUP: return resolve_arith(g, TX_OP_FLOORDIV, warp(g), 4);
+    case TX_B_WARPGROUP_WARP: return resolve_arith(g, TX_OP_FLOORMOD, warp(g), 4);
+    case TX_B_WARP_THREAD: return resolve_arith(g, TX_OP_FLOORMOD, linear_thread(g), 32);
+    case TX_B_WARPGROUP_THREAD: return resolve_arith(g, TX_OP_FLOORMOD, linear_thread(g), 128);
+    case TX_B_CLUSTER_PAIR: return resolve_arith(g, TX_OP_FLOORMOD, cluster_rank(g), 2);
     default: return tx_fail(g->c, id->span, TX_E_INTERNAL, "unknown scope binding");
     }
 }
@@ -208,8 +211,8 @@ index_op(tx_rewriter *r, const tx_node *n)
     int axis = (int)n->u.i;
 
     switch (n->op) {
-    case TX_OP_THREAD_IDX: return is_one(a[TX_L_BLOCK_X + axis]) ? zero(g) : n;
-    case TX_OP_BLOCK_IDX: return is_one(a[TX_L_GRID_X + axis]) ? zero(g) : n;
+    case TX_OP_THREAD_IDX: return resolve_is_one(a[TX_L_BLOCK_X + axis]) ? zero(g) : n;
+    case TX_OP_BLOCK_IDX: return resolve_is_one(a[TX_L_GRID_X + axis]) ? zero(g) : n;
     case TX_OP_CLUSTER_CTA: return cluster_is_one(g, axis) ? zero(g) : n;
     case TX_OP_BLOCK_DIM: return dim_of(g, n->op, axis, a[TX_L_BLOCK_X + axis]);
     case TX_OP_GRID_DIM: return dim_of(g, n->op, axis, a[TX_L_GRID_X + axis]);
@@ -218,14 +221,14 @@ index_op(tx_rewriter *r, const tx_node *n)
             return tx_fail(g->c, n->span, TX_E_CLUSTER_DIM);
         return a[TX_L_PREFERRED_X] ? n : dim_of(g, n->op, axis, a[TX_L_CLUSTER_X + axis]);
     case TX_OP_CLUSTER_RANK: return cluster_rank(g);
-    case TX_OP_CTA_PAIR: return arith(g, TX_OP_FLOORMOD, cluster_rank(g), 2);
+    case TX_OP_CTA_PAIR: return resolve_arith(g, TX_OP_FLOORMOD, cluster_rank(g), 2);
     case TX_OP_LINEAR_TID:
     case TX_OP_THREAD_RANK: return linear_thread(g);
     case TX_OP_WARP_ID: return warp(g);
-    case TX_OP_LANE_ID: return arith(g, TX_OP_FLOORMOD, linear_thread(g), 32);
-    case TX_OP_WARPGROUP_ID: return arith(g, TX_OP_FLOORDIV, warp(g), 4);
-    case TX_OP_WARP_IN_WG: return arith(g, TX_OP_FLOORMOD, warp(g), 4);
-    case TX_OP_THREAD_IN_WG: return arith(g, TX_OP_FLOORMOD, linear_thread(g), 128);
+    case TX_OP_LANE_ID: return resolve_arith(g, TX_OP_FLOORMOD, linear_thread(g), 32);
+    case TX_OP_WARPGROUP_ID: return resolve_arith(g, TX_OP_FLOORDIV, warp(g), 4);
+    case TX_OP_WARP_IN_WG: return resolve_arith(g, TX_OP_FLOORMOD, warp(g), 4);
+    case TX_OP_THREAD_IN_WG: return resolve_arith(g, TX_OP_FLOORMOD, linear_thread(g), 128);
     default: return n;
     }
 }
@@ -299,7 +302,7 @@ region_body(tx_region *g)
 static const tx_node *
 resolve_region(tx_region *g)
 {
-    scan s = {.v = {scan_node, NULL}, .g = g};
+    scan s = {.v = {resolve_scan_node, NULL}, .g = g};
     tx_launch *launch;
     const tx_node *body;
 
@@ -330,7 +333,7 @@ typedef struct resolver {
 } resolver;
 
 static const tx_node *
-device(tx_rewriter *r, const tx_node *n)
+resolve_device(tx_rewriter *r, const tx_node *n)
 {
     resolver *v = r->self;
     tx_region g = {.c = r->c, .f = v->f, .facts = v->facts, .device = n};
@@ -371,7 +374,7 @@ tx_resolve_func(tx_ctx *c, tx_func *f, const tx_target *t)
     for (uint32_t i = 0; i < f->nsymbols; i++)
         if (tx_int_limits(f->symbols[i]->dtype, &lo, &hi))
             tx_facts_range_i64(v.facts, f->symbols[i], 0, hi > INT64_MAX ? INT64_MAX : (int64_t)hi);
-    fn[TX_OP_DEVICE] = device;
+    fn[TX_OP_DEVICE] = resolve_device;
     fn[TX_OP_SCOPE_ID] = early_scope_id;
     body = tx_rewrite(&r, f->body);
     tx_rewriter_free(&r);

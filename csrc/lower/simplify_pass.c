@@ -11,7 +11,7 @@ expression(tx_rewriter *r, const tx_node *n)
 }
 
 static const tx_node *
-loop(tx_rewriter *r, const tx_node *n)
+simplify_pass_loop(tx_rewriter *r, const tx_node *n)
 {
     const tx_node *args[4] = {NULL, NULL, NULL, n->arg[3]}, *value;
     tx_var *v = n->u.loop->var;
@@ -36,7 +36,7 @@ loop(tx_rewriter *r, const tx_node *n)
 }
 
 static const tx_node *
-branch(tx_rewriter *r, const tx_node *n)
+simplify_pass_branch(tx_rewriter *r, const tx_node *n)
 {
     const tx_node *args[3] = {tx_rewrite(r, n->arg[0]), n->arg[1], n->arg[2]};
     int64_t taken;
@@ -81,7 +81,7 @@ same_element(const tx_node *store, const tx_node *value)
 }
 
 static const tx_node *
-store(tx_rewriter *r, const tx_node *n)
+simplify_pass_store(tx_rewriter *r, const tx_node *n)
 {
     n = tx_scoped_children(r, n);
     return n && same_element(n, n->arg[0]) && n->flags & TX_NF_INBOUNDS ? tx_nothing(r->c) : n;
@@ -96,7 +96,7 @@ evaluate(tx_rewriter *r, const tx_node *n)
 
 /* A condition that always holds. */
 static const tx_node *
-assertion(tx_rewriter *r, const tx_node *n)
+simplify_pass_assertion(tx_rewriter *r, const tx_node *n)
 {
     n = tx_scoped_children(r, n);
     return n && tx_is_const(n->arg[0], 1) ? tx_nothing(r->c) : n;
@@ -191,13 +191,13 @@ tx_simplify_func(tx_ctx *c, tx_func *f)
         for (unsigned op = 0; op < TX_OP__COUNT; op++)
             if (!tx_has(op, TX_PROP_STMT))
                 s.fn[op] = expression;
-        s.fn[TX_OP_FOR] = loop;
-        s.fn[TX_OP_IF] = branch;
+        s.fn[TX_OP_FOR] = simplify_pass_loop;
+        s.fn[TX_OP_IF] = simplify_pass_branch;
         s.fn[TX_OP_WHILE] = repeat;
-        s.fn[TX_OP_STORE] = store;
+        s.fn[TX_OP_STORE] = simplify_pass_store;
         s.fn[TX_OP_ALLOC] = s.fn[TX_OP_DECL] = s.fn[TX_OP_MATCH] = tx_scoped_children;
         s.fn[TX_OP_EVAL] = evaluate;
-        s.fn[TX_OP_ASSERT] = assertion;
+        s.fn[TX_OP_ASSERT] = simplify_pass_assertion;
         tx_scoped_symbols(&s, f);
         body = tx_rewrite(&s.r, f->body);
     }

@@ -18,7 +18,7 @@ typedef struct needs {
 static void visit(needs *s, const tx_node *n);
 
 static void
-bind_var(needs *s, const tx_var *v)
+split_bind_var(needs *s, const tx_var *v)
 {
     s->failed |= !tx_map_put_ptr(&s->bound, v, v);
 }
@@ -66,21 +66,21 @@ visit(needs *s, const tx_node *n)
             nargs = n->op == TX_OP_STORE ? 2 : 1;
         break;
     case TX_OP_BUFFER_DATA: need(s, n->u.buf->data); return;
-    case TX_OP_ALLOC: bind_var(s, n->u.buf->data); return;
+    case TX_OP_ALLOC: split_bind_var(s, n->u.buf->data); return;
     default: break;
     }
     for (uint32_t i = 0; i < nargs; i++) {
         if (n->op == TX_OP_LET && i == 1)
-            bind_var(s, n->u.var);
+            split_bind_var(s, n->u.var);
         if (n->op == TX_OP_FOR && i == 3)
-            bind_var(s, n->u.loop->var);
+            split_bind_var(s, n->u.loop->var);
         if (n->arg[i])
             visit(s, n->arg[i]);
     }
     if (n->op == TX_OP_BIND)
-        bind_var(s, n->u.var);
+        split_bind_var(s, n->u.var);
     else if (n->op == TX_OP_DECL && n->arg[0]->op != TX_OP_BUFFER_DATA)
-        bind_var(s, n->u.buf->data);
+        split_bind_var(s, n->u.buf->data);
     else if (n->op == TX_OP_LOAD || n->op == TX_OP_STORE)
         visit_check(s, n, nargs);
 }
@@ -170,7 +170,7 @@ attr(tx_rewriter *r, const tx_node *n)
 }
 
 static const tx_node *
-alloc(tx_rewriter *r, const tx_node *n)
+split_alloc(tx_rewriter *r, const tx_node *n)
 {
     kernel *k = r->self;
     const tx_buffer *b = n->u.buf;
@@ -322,7 +322,7 @@ add_values(kernel *k, tx_var *const *v, uint32_t n, const needs *s, bool checks)
 }
 
 static bool
-parameters(kernel *k)
+split_parameters(kernel *k)
 {
     needs s = {.c = k->c};
     bool ok;
@@ -408,7 +408,7 @@ kernel_body(split *s, kernel *k, const tx_node *body)
     if (!fn)
         return NULL;
     fn[TX_OP_ATTR] = attr;
-    fn[TX_OP_ALLOC] = alloc;
+    fn[TX_OP_ALLOC] = split_alloc;
     fn[TX_OP_RETURN] = leave;
     if (s->t->disable_assert)
         fn[TX_OP_ASSERT] = drop_assertion;
@@ -447,7 +447,7 @@ region(tx_rewriter *r, const tx_node *n)
         f->block[i] = n->arg[TX_L_BLOCK_X + i] ? n->arg[TX_L_BLOCK_X + i] : tx_int(s->c, TX_I32, 1);
     f->body = kernel_body(s, &k, n->arg[TX_L_BODY]);
     if (!f->body || !f->block[0] || !f->block[1] || !f->block[2] || !check_bounds(&k) || !dynamic_memory(&k) ||
-        !parameters(&k))
+        !split_parameters(&k))
         return NULL;
     for (int i = 0; i < 3; i++)
         if (f->block[i]->op != TX_OP_INT)

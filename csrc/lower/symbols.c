@@ -28,7 +28,7 @@ unknown(const solver *s, const tx_var *v)
 static const linear not_linear = {false, 0, NULL, NULL};
 
 static linear
-sum(solver *s, linear a, linear b, bool minus)
+symbols_sum(solver *s, linear a, linear b, bool minus)
 {
     linear out = {true, 0, a.symbol ? a.symbol : b.symbol, a.rest};
 
@@ -46,7 +46,7 @@ sum(solver *s, linear a, linear b, bool minus)
 }
 
 static linear
-scaled(solver *s, linear a, int64_t k)
+symbols_scaled(solver *s, linear a, int64_t k)
 {
     if (!a.ok || !tx_mul_i64(a.factor, k, &a.factor))
         return not_linear;
@@ -79,15 +79,16 @@ decompose(solver *s, const tx_node *e)
     case TX_OP_VAR: return (linear){true, 1, e->u.var, NULL};
     case TX_OP_CAST: return tx_is_int(e->arg[0]->dtype) ? decompose(s, e->arg[0]) : not_linear;
     case TX_OP_ADD:
-    case TX_OP_SUB: return sum(s, decompose(s, e->arg[0]), decompose(s, e->arg[1]), e->op == TX_OP_SUB);
-    case TX_OP_NEG: return scaled(s, decompose(s, e->arg[0]), -1);
+    case TX_OP_SUB: return symbols_sum(s, decompose(s, e->arg[0]), decompose(s, e->arg[1]), e->op == TX_OP_SUB);
+    case TX_OP_NEG: return symbols_scaled(s, decompose(s, e->arg[0]), -1);
     case TX_OP_MUL:
         if (tx_const_i64(e->arg[1], &k))
-            return scaled(s, decompose(s, e->arg[0]), k);
-        return tx_const_i64(e->arg[0], &k) ? scaled(s, decompose(s, e->arg[1]), k) : not_linear;
+            return symbols_scaled(s, decompose(s, e->arg[0]), k);
+        return tx_const_i64(e->arg[0], &k) ? symbols_scaled(s, decompose(s, e->arg[1]), k) : not_linear;
     case TX_OP_SHL:
-        return tx_const_i64(e->arg[1], &k) && k >= 0 && k < 62 ? scaled(s, decompose(s, e->arg[0]), (int64_t)1 << k)
-                                                               : not_linear;
+        return tx_const_i64(e->arg[1], &k) && k >= 0 && k < 62
+                   ? symbols_scaled(s, decompose(s, e->arg[0]), (int64_t)1 << k)
+                   : not_linear;
     default: return not_linear;
     }
 }
@@ -170,7 +171,7 @@ find_use(tx_visitor *visitor, const tx_node *n)
 }
 
 static bool
-report(solver *s, const tx_var *v)
+symbols_report(solver *s, const tx_var *v)
 {
     finder use = {.v = {find_use, NULL}, .wanted = v};
 
@@ -204,7 +205,7 @@ solve(solver *s)
             return false;
     } while (found);
     for (uint32_t i = 0; i < s->f->nsymbols; i++)
-        if (unknown(s, s->f->symbols[i]) && !report(s, s->f->symbols[i]))
+        if (unknown(s, s->f->symbols[i]) && !symbols_report(s, s->f->symbols[i]))
             return false;
     return true;
 }

@@ -13,7 +13,7 @@ typedef struct binders {
 } binders;
 
 static bool
-collect(tx_visitor *v, const tx_node *n)
+unroll_collect(tx_visitor *v, const tx_node *n)
 {
     binders *b = (binders *)v;
 
@@ -103,7 +103,7 @@ as_pragma(tx_ctx *c, const tx_node *n)
 static const tx_node *
 expand(tx_ctx *c, const tx_node *n)
 {
-    binders b = {.v = {collect, NULL}, .c = c};
+    binders b = {.v = {unroll_collect, NULL}, .c = c};
     int64_t start, step, turns;
     const tx_node **copies;
 
@@ -124,7 +124,7 @@ expand(tx_ctx *c, const tx_node *n)
 }
 
 static const tx_node *
-loop(tx_rewriter *r, const tx_node *n)
+unroll_loop(tx_rewriter *r, const tx_node *n)
 {
     n = tx_rewrite_children(r, n);
     if (!n || n->u.loop->kind != TX_LOOP_UNROLL)
@@ -144,7 +144,7 @@ tx_unroll_func(tx_ctx *c, tx_func *f)
     for (unsigned op = 0; op < TX_OP__COUNT; op++)
         if (!tx_has(op, TX_PROP_STMT))
             fn[op] = tx_leave_alone;
-    fn[TX_OP_FOR] = loop;
+    fn[TX_OP_FOR] = unroll_loop;
     body = tx_rewrite(&r, f->body);
     tx_rewriter_free(&r);
     return tx_func_with_body(c, f, body);

@@ -120,7 +120,7 @@ words_fit(tx_facts *f, const tx_buffer *b, const tx_node *base, unsigned lanes, 
 
 /* Can a->lanes consecutive elements from `base` be one access? */
 static bool
-fits(attempt *a, const tx_buffer *b, const tx_node *base)
+vectorize_fits(attempt *a, const tx_buffer *b, const tx_node *base)
 {
     int64_t bits = (int64_t)tx_bits(b->dtype) * a->lanes, word;
 
@@ -133,7 +133,7 @@ fits(attempt *a, const tx_buffer *b, const tx_node *base)
 
 /* ---- expressions -------------------------------------------------------------------------------------------------------- */
 
-static const tx_node *vector(attempt *a, const tx_node *e);
+static const tx_node *vectorize_vector(attempt *a, const tx_node *e);
 
 static const tx_node *
 spread(attempt *a, const tx_node *e)
@@ -174,20 +174,20 @@ note_loads(attempt *a, const tx_node *e)
 
 /* A LOAD or STORE: args from `first` are the element index and the declared indices. */
 static const tx_node *
-access(attempt *a, const tx_node *n, uint32_t first, const tx_node *value)
+access_lanes(attempt *a, const tx_node *n, uint32_t first, const tx_node *value)
 {
     const tx_node *args[TX_MAX_RANK + 2] = {NULL}, *base = n->arg[first], *out;
     tx_buffer *b = n->u.buf;
     int64_t k;
 
     if (!(b->flags & TX_BUF_FLAT) || tx_lanes(base->dtype) != 1 || !slope(a, base, &k) || k * a->step != 1 ||
-        !fits(a, b, base) || !note_loads(a, base) || !tx_push(a->c, &a->accesses, n))
+        !vectorize_fits(a, b, base) || !note_loads(a, base) || !tx_push(a->c, &a->accesses, n))
         return NULL;
     if (first)
         args[0] = value;
     args[first] = tx_ramp(a->c, base, tx_int(a->c, base->dtype, 1), a->lanes);
     for (uint32_t i = first + 1; i < n->nargs; i++)
-        if (!(args[i] = vector(a, n->arg[i])))
+        if (!(args[i] = vectorize_vector(a, n->arg[i])))
             break;
     for (uint32_t i = first; i < n->nargs; i++)
         if (!args[i])
@@ -198,7 +198,7 @@ access(attempt *a, const tx_node *n, uint32_t first, const tx_node *value)
 
 /* The expression with a lane for each turn; one that is the same in all turns stays scalar. NULL: not possible. */
 static const tx_node *
-vector(attempt *a, const tx_node *e)
+vectorize_vector(attempt *a, const tx_node *e)
 {
     const tx_node *args[8], *let;
     int64_t k;
@@ -210,7 +210,7 @@ vector(attempt *a, const tx_node *e)
         return let;
     }
     if (e->op == TX_OP_LOAD)
-        return access(a, e, 0, NULL);
+        return access_lanes(a, e, 0, NULL);
     if (tx_lanes(e->dtype) != 1)
         return NULL;
     if (tx_is_int(e->dtype) && !(e->flags & TX_NF_IMPURE) && slope(a, e, &k) && tx_mul_i64(k, a->step, &k))
@@ -218,19 +218,19 @@ vector(attempt *a, const tx_node *e)
     if (!elementwise(e) || e->nargs > 8)
         return NULL;
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (!(args[i] = spread(a, vector(a, e->arg[i]))))
+        if (!(args[i] = spread(a, vectorize_vector(a, e->arg[i]))))
             return NULL;
     return tx_make_at(a->c, e->span, e->op, tx_with_lanes(e->dtype, a->lanes), e->u, args, e->nargs);
 }
 
 /* ---- statements --------------------------------------------------------------------------------------------------------- */
 
-static const tx_node *statement(attempt *a, const tx_node *n);
+static const tx_node *vectorize_statement(attempt *a, const tx_node *n);
 
 static const tx_node *
-bind(attempt *a, const tx_node *n)
+vectorize_bind(attempt *a, const tx_node *n)
 {
-    const tx_node *value = vector(a, n->arg[0]);
+    const tx_node *value = vectorize_vector(a, n->arg[0]);
     tx_var *v;
 
     if (!value)
@@ -244,38 +244,40 @@ bind(attempt *a, const tx_node *n)
 }
 
 static const tx_node *
-sequence(attempt *a, const tx_node *n)
+vectorize_sequence(attempt *a, const tx_node *n)
 {
     const tx_node **out = tx_new(a->c, const tx_node *, n->nargs);
 
     for (uint32_t i = 0; out && i < n->nargs; i++)
-        if (!(out[i] = statement(a, n->arg[i])))
+        if (!(out[i] = vectorize_statement(a, n->arg[i])))
             return NULL;
     return out ? tx_seq(a->c, out, n->nargs) : NULL;
 }
 
 static const tx_node *
-branch(attempt *a, const tx_node *n)
+vectorize_branch(attempt *a, const tx_node *n)
 {
-    const tx_node *args[3] = {vector(a, n->arg[0]), NULL, NULL};
+    const tx_node *args[3] = {vectorize_vector(a, n->arg[0]), NULL, NULL};
 
     if (!args[0] || tx_lanes(args[0]->dtype) != 1)
         return NULL;
-    args[1] = statement(a, n->arg[1]);
-    args[2] = n->arg[2] ? statement(a, n->arg[2]) : NULL;
+    args[1] = vectorize_statement(a, n->arg[1]);
+    args[2] = n->arg[2] ? vectorize_statement(a, n->arg[2]) : NULL;
     return args[1] && (args[2] || !n->arg[2]) ? tx_with_args(a->c, n, args) : NULL;
 }
 
 static const tx_node *
-statement(attempt *a, const tx_node *n)
+vectorize_statement(attempt *a, const tx_node *n)
 {
     const tx_node *value;
 
     switch (n->op) {
-    case TX_OP_SEQ: return sequence(a, n);
-    case TX_OP_BIND: return bind(a, n);
-    case TX_OP_IF: return branch(a, n);
-    case TX_OP_STORE: value = spread(a, vector(a, n->arg[0])); return value ? access(a, n, 1, value) : NULL;
+    case TX_OP_SEQ: return vectorize_sequence(a, n);
+    case TX_OP_BIND: return vectorize_bind(a, n);
+    case TX_OP_IF: return vectorize_branch(a, n);
+    case TX_OP_STORE:
+        value = spread(a, vectorize_vector(a, n->arg[0]));
+        return value ? access_lanes(a, n, 1, value) : NULL;
     default: return NULL;
     }
 }
@@ -407,7 +409,7 @@ try_lanes(vectorizer *v, const tx_node *n, const tx_node *body, int64_t step, in
             tx_facts_equal(a.facts, a.v, n->arg[0]);
         else
             tx_facts_loop(c, a.facts, a.v, n->arg[0], n->arg[1], by);
-        out = statement(&a, body);
+        out = vectorize_statement(&a, body);
         if (out && !all_independent(&a))
             out = NULL;
     }
@@ -439,7 +441,7 @@ jump_in(const tx_node *n)
 }
 
 static const tx_node *
-loop(tx_rewriter *r, const tx_node *n)
+vectorize_loop(tx_rewriter *r, const tx_node *n)
 {
     vectorizer *v = ((tx_scoped *)r->self)->pass;
     int64_t start, step, turns;
@@ -481,7 +483,7 @@ lane_by_lane(tx_ctx *c, const tx_node *ramp)
 
 /* LOAD (first 0) or STORE (first 1) of several lanes: alignment proved and recorded, or no promise. */
 static const tx_node *
-written(tx_rewriter *r, const tx_node *n, uint32_t first)
+vectorize_written(tx_rewriter *r, const tx_node *n, uint32_t first)
 {
     vectorizer *v = ((tx_scoped *)r->self)->pass;
     const tx_buffer *b = n->u.buf;
@@ -514,15 +516,15 @@ written(tx_rewriter *r, const tx_node *n, uint32_t first)
 }
 
 static const tx_node *
-load(tx_rewriter *r, const tx_node *n)
+vectorize_load(tx_rewriter *r, const tx_node *n)
 {
-    return written(r, n, 0);
+    return vectorize_written(r, n, 0);
 }
 
 static const tx_node *
-store(tx_rewriter *r, const tx_node *n)
+vectorize_store(tx_rewriter *r, const tx_node *n)
 {
-    return written(r, n, 1);
+    return vectorize_written(r, n, 1);
 }
 
 /* ---- alignment relied upon -------------------------------------------------------------------------------------------------- */
@@ -555,7 +557,7 @@ raised(tx_rewriter *r, tx_buffer *b)
 }
 
 static const tx_node *
-alloc(tx_rewriter *r, const tx_node *n)
+vectorize_alloc(tx_rewriter *r, const tx_node *n)
 {
     return raised(r, n->u.buf) ? tx_rewrite_children(r, n) : NULL;
 }
@@ -576,7 +578,7 @@ record_align(vectorizer *v, tx_ctx *c, tx_func *f)
             ok = (params[i].buffer = raised(&r, params[i].buffer)) != NULL;
     }
     if (ok) {
-        fn[TX_OP_ALLOC] = alloc;
+        fn[TX_OP_ALLOC] = vectorize_alloc;
         body = tx_rewrite(&r, f->body);
     }
     tx_rewriter_free(&r);
@@ -600,9 +602,9 @@ tx_vectorize_func(tx_ctx *c, tx_func *f)
     if (tx_scoped_init(&v.s, c)) {
         v.s.pass = &v;
         v.s.r.refold = false;
-        v.s.fn[TX_OP_FOR] = loop;
-        v.s.fn[TX_OP_LOAD] = load;
-        v.s.fn[TX_OP_STORE] = store;
+        v.s.fn[TX_OP_FOR] = vectorize_loop;
+        v.s.fn[TX_OP_LOAD] = vectorize_load;
+        v.s.fn[TX_OP_STORE] = vectorize_store;
         v.s.fn[TX_OP_ALLOC] = v.s.fn[TX_OP_DECL] = v.s.fn[TX_OP_MATCH] = tx_scoped_children;
         tx_scoped_symbols(&v.s, f);
         body = tx_rewrite(&v.s.r, f->body);

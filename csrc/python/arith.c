@@ -82,8 +82,8 @@ facts(tx_py_context *ctx, PyObject *const *a)
 
 /* Parses (ctx, expr, ranges=None, multiples=None, assume=None, extra=None). NULL: raised. */
 static tx_facts *
-begin(PyObject *module, const char *name, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-      tx_py_context **ctx, const tx_node **e, PyObject **extra)
+arith_begin(PyObject *module, const char *name, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+            tx_py_context **ctx, const tx_node **e, PyObject **extra)
 {
     tx_py_sig sig = {name, 2, 5, {"ctx", "expr", "ranges", "multiples", "assume", "extent", NULL}};
     PyObject *a[20] = {0};
@@ -96,12 +96,12 @@ begin(PyObject *module, const char *name, PyObject *const *args, Py_ssize_t narg
 }
 
 static PyObject *
-simplify(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+arith_simplify(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     tx_py_context *ctx;
     const tx_node *e;
     PyObject *extra;
-    tx_facts *f = begin(module, "simplify", args, nargs, kwnames, &ctx, &e, &extra);
+    tx_facts *f = arith_begin(module, "simplify", args, nargs, kwnames, &ctx, &e, &extra);
 
     if (!f)
         return NULL;
@@ -117,7 +117,7 @@ bounds(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
     tx_py_context *ctx;
     const tx_node *e;
     PyObject *extra, *lo, *hi;
-    tx_facts *f = begin(module, "bounds", args, nargs, kwnames, &ctx, &e, &extra);
+    tx_facts *f = arith_begin(module, "bounds", args, nargs, kwnames, &ctx, &e, &extra);
     tx_bounds b;
 
     if (!f)
@@ -135,7 +135,7 @@ divisor(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwn
     tx_py_context *ctx;
     const tx_node *e;
     PyObject *extra;
-    tx_facts *f = begin(module, "divisor", args, nargs, kwnames, &ctx, &e, &extra);
+    tx_facts *f = arith_begin(module, "divisor", args, nargs, kwnames, &ctx, &e, &extra);
     int64_t m, r;
 
     if (!f)
@@ -147,12 +147,12 @@ divisor(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwn
 
 /* True, False, or None when it cannot be told; with extent: whether 0 <= expr < extent is proved */
 static PyObject *
-prove(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+arith_prove(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     tx_py_context *ctx;
     const tx_node *e, *extent = NULL;
     PyObject *extra;
-    tx_facts *f = begin(module, "prove", args, nargs, kwnames, &ctx, &e, &extra);
+    tx_facts *f = arith_begin(module, "prove", args, nargs, kwnames, &ctx, &e, &extra);
     int r;
 
     if (!f)
@@ -167,10 +167,11 @@ prove(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnam
 }
 
 static PyMethodDef arith_methods[] = {
-    {"simplify", TX_PY_FAST(simplify), METH_FASTCALL | METH_KEYWORDS, "an equal expression that is no larger"},
+    {"simplify", TX_PY_FAST(arith_simplify), METH_FASTCALL | METH_KEYWORDS, "an equal expression that is no larger"},
     {"bounds", TX_PY_FAST(bounds), METH_FASTCALL | METH_KEYWORDS, "(lo, hi) of an integer expression"},
     {"divisor", TX_PY_FAST(divisor), METH_FASTCALL | METH_KEYWORDS, "(m, r): the value is a multiple of m plus r"},
-    {"prove", TX_PY_FAST(prove), METH_FASTCALL | METH_KEYWORDS, "True, False or None; with extent: 0 <= expr < extent"},
+    {"prove", TX_PY_FAST(arith_prove), METH_FASTCALL | METH_KEYWORDS,
+     "True, False or None; with extent: 0 <= expr < extent"},
     {0},
 };
 

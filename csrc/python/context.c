@@ -53,7 +53,7 @@ char_column(const char *text, size_t len, bool known, uint32_t col)
 
 /* Sets an attribute and drops the value; false on failure (a NULL value included). */
 static bool
-set_attribute(PyObject *x, PyObject *name, PyObject *value)
+context_set_attribute(PyObject *x, PyObject *name, PyObject *value)
 {
     bool ok = value && PyObject_SetAttr(x, name, value) == 0;
 
@@ -69,18 +69,20 @@ set_place(tx_py_state *s, PyObject *e, const tx_ctx *c, const tx_diag *d)
     const char *text = "", *end_text = "";
     size_t len = 0, end_len = 0;
 
-    if (!set_attribute(e, s->s_msg, PyUnicode_DecodeUTF8(d->text, (Py_ssize_t)strlen(d->text), "replace")))
+    if (!context_set_attribute(e, s->s_msg, PyUnicode_DecodeUTF8(d->text, (Py_ssize_t)strlen(d->text), "replace")))
         return false;
     if (!i->file) /* nowhere */
         return true;
     bool known = line_text(c, i->file, i->line, &text, &len);
     bool end_known = line_text(c, i->file, i->end_line, &end_text, &end_len);
     PyObject *line = known ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)len, "replace") : Py_NewRef(Py_None);
-    return set_attribute(e, s->s_text, line) && set_attribute(e, s->s_filename, tx_py_str(c->files.at[i->file].name)) &&
-           set_attribute(e, s->s_lineno, PyLong_FromUnsignedLong(i->line)) &&
-           set_attribute(e, s->s_offset, PyLong_FromLong(char_column(text, len, known, i->col))) &&
-           set_attribute(e, s->s_end_lineno, PyLong_FromUnsignedLong(i->end_line)) &&
-           set_attribute(e, s->s_end_offset, PyLong_FromLong(char_column(end_text, end_len, end_known, i->end_col)));
+    return context_set_attribute(e, s->s_text, line) &&
+           context_set_attribute(e, s->s_filename, tx_py_str(c->files.at[i->file].name)) &&
+           context_set_attribute(e, s->s_lineno, PyLong_FromUnsignedLong(i->line)) &&
+           context_set_attribute(e, s->s_offset, PyLong_FromLong(char_column(text, len, known, i->col))) &&
+           context_set_attribute(e, s->s_end_lineno, PyLong_FromUnsignedLong(i->end_line)) &&
+           context_set_attribute(e, s->s_end_offset,
+                                 PyLong_FromLong(char_column(end_text, end_len, end_known, i->end_col)));
 }
 
 /* A note shows the help also where Python prints an uncaught SyntaxError in its own way. */

@@ -170,7 +170,7 @@ tx_py_dtype_str(tx_py_state *s, tx_dtype t)
 
 /* Text of an integer of any size, for messages. */
 static const char *
-number_text(tx_py_context *ctx, PyObject *x)
+convert_number_text(tx_py_context *ctx, PyObject *x)
 {
     PyObject *s = PyObject_Str(x);
     const char *p = s ? PyUnicode_AsUTF8AndSize(s, NULL) : NULL;
@@ -191,7 +191,7 @@ big_int(tx_py_context *ctx, PyObject *x, int sign, tx_dtype like)
         if (d != -1.0 || !PyErr_Occurred())
             return tx_weak_float(ctx->c, d);
         PyErr_Clear();
-        return tx_py_fail(ctx, TX_E_LITERAL_RANGE_HIGH, number_text(ctx, x), tx_dtype_name(ctx->c, like));
+        return tx_py_fail(ctx, TX_E_LITERAL_RANGE_HIGH, convert_number_text(ctx, x), tx_dtype_name(ctx->c, like));
     }
     if (sign > 0) {
         unsigned long long u = PyLong_AsUnsignedLongLong(x);
@@ -199,7 +199,7 @@ big_int(tx_py_context *ctx, PyObject *x, int sign, tx_dtype like)
             return tx_literal_int(ctx->c, TX_U64, false, u);
         PyErr_Clear();
     }
-    return tx_py_fail(ctx, sign > 0 ? TX_E_LITERAL_RANGE_HIGH : TX_E_LITERAL_RANGE_LOW, number_text(ctx, x),
+    return tx_py_fail(ctx, sign > 0 ? TX_E_LITERAL_RANGE_HIGH : TX_E_LITERAL_RANGE_LOW, convert_number_text(ctx, x),
                       sign > 0 ? "uint64" : "int64");
 }
 
@@ -429,12 +429,12 @@ int_literal(tx_py_context *ctx, tx_dtype t, PyObject *value)
         magnitude = PyLong_AsUnsignedLongLong(value);
         if (magnitude == (unsigned long long)-1 && PyErr_Occurred()) {
             PyErr_Clear();
-            return tx_fail(ctx->c, ctx->c->span, TX_E_LITERAL_RANGE_HIGH, number_text(ctx, value),
+            return tx_fail(ctx->c, ctx->c->span, TX_E_LITERAL_RANGE_HIGH, convert_number_text(ctx, value),
                            tx_dtype_name(ctx->c, t));
         }
     } else if (overflow < 0) {
         int id = tx_is_signed(t) ? TX_E_LITERAL_RANGE_LOW : TX_E_LITERAL_NEGATIVE;
-        return tx_fail(ctx->c, ctx->c->span, id, number_text(ctx, value), tx_dtype_name(ctx->c, t));
+        return tx_fail(ctx->c, ctx->c->span, id, convert_number_text(ctx, value), tx_dtype_name(ctx->c, t));
     }
     return tx_literal_int(ctx->c, t, overflow == 0 && v < 0, magnitude);
 }
@@ -443,7 +443,7 @@ static const tx_node *
 bad_literal(tx_py_context *ctx, tx_dtype t, PyObject *value)
 {
     PyErr_Clear();
-    return tx_fail(ctx->c, ctx->c->span, TX_E_BAD_LITERAL, number_text(ctx, value), tx_dtype_name(ctx->c, t));
+    return tx_fail(ctx->c, ctx->c->span, TX_E_BAD_LITERAL, convert_number_text(ctx, value), tx_dtype_name(ctx->c, t));
 }
 
 static const tx_node *
@@ -466,7 +466,7 @@ float_literal(tx_py_context *ctx, tx_dtype t, PyObject *value)
         if (!PyErr_ExceptionMatches(PyExc_OverflowError))
             return bad_literal(ctx, t, value);
         PyErr_Clear();
-        return tx_fail(ctx->c, ctx->c->span, TX_E_LITERAL_RANGE_HIGH, number_text(ctx, value),
+        return tx_fail(ctx->c, ctx->c->span, TX_E_LITERAL_RANGE_HIGH, convert_number_text(ctx, value),
                        tx_dtype_name(ctx->c, t));
     }
     return tx_literal_float(ctx->c, t, d);

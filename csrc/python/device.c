@@ -361,7 +361,7 @@ py_export_dlpack(PyObject *Py_UNUSED(module), PyObject *args)
 
 /* The elements of a tensor in the host's memory, row-major, one after the other, into `to`. */
 static void
-gather(const tx_arg *a, const char *from, int dim, size_t size, char **to)
+device_gather(const tx_arg *a, const char *from, int dim, size_t size, char **to)
 {
     if (dim == a->ndim) {
         memcpy(*to, from, size);
@@ -369,7 +369,7 @@ gather(const tx_arg *a, const char *from, int dim, size_t size, char **to)
         return;
     }
     for (int64_t i = 0; i < a->shape[dim]; i++)
-        gather(a, from + i * a->strides[dim] * (int64_t)size, dim + 1, size, to);
+        device_gather(a, from + i * a->strides[dim] * (int64_t)size, dim + 1, size, to);
 }
 
 static PyObject *
@@ -406,7 +406,7 @@ read_elements(PyObject *module, const tx_arg *a, const char *dtype)
     } else if (compact && count) {
         memcpy(to, a->v.p, nbytes);
     } else if (count) {
-        gather(a, a->v.p, 0, size, &to);
+        device_gather(a, a->v.p, 0, size, &to);
     }
     return Py_BuildValue("(NNs)", bytes, shape, dtype);
 fail:

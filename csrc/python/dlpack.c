@@ -45,7 +45,7 @@ take_dtype(tx_py_intake *in, const tx_dl_tensor *t, tx_arg *out)
 
 /* Shape and strides describe an extent of memory that an int64 can count. */
 static bool
-check_extent(tx_py_intake *in, const tx_dl_tensor *t)
+dlpack_check_extent(tx_py_intake *in, const tx_dl_tensor *t)
 {
     int64_t count = 1, span = 0, part, bytes = ((int64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
     bool empty = false, fits = true;
@@ -82,7 +82,7 @@ take_tensor(tx_py_intake *in, const tx_dl_tensor *t, uint64_t flags, tx_arg *out
         return tx_py_intake_fault(in, MALFORMED, "ndim is %d, expected 0..%d", (int)t->ndim, TX_MAX_RANK);
     if (t->ndim > 0 && !t->shape)
         return tx_py_intake_fault(in, MALFORMED, "shape is NULL");
-    if (!take_dtype(in, t, out) || !check_extent(in, t))
+    if (!take_dtype(in, t, out) || !dlpack_check_extent(in, t))
         return false;
     if (t->device_type <= 0)
         return tx_py_intake_fault(in, MALFORMED, "device type is %d", (int)t->device_type);

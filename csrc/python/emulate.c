@@ -67,7 +67,7 @@ report_agents(const tx_emu_report *r)
 
 /* Takes over value; false with an exception when either fails. */
 static bool
-set_attribute(PyObject *x, PyObject *name, PyObject *value)
+emulate_set_attribute(PyObject *x, PyObject *name, PyObject *value)
 {
     bool ok = value && PyObject_SetAttr(x, name, value) == 0;
 
@@ -96,10 +96,11 @@ tx_py_report(tx_py_rt *rt, const tx_emu_program *p, const tx_emu_report *r)
     x = PyObject_CallFunctionObjArgs(rt->state->error[r->warning ? TX_PY_EmulationWarning : TX_PY_EmulationError], text,
                                      NULL);
     Py_DECREF(text);
-    if (x && set_attribute(x, rt->s_kind, PyUnicode_FromString(r->kind)) &&
-        set_attribute(x, rt->s_buffer, text_or_none(r->buffer)) &&
-        set_attribute(x, rt->s_element, text_or_none(r->element)) && set_attribute(x, rt->s_lines, report_lines(r)) &&
-        set_attribute(x, rt->s_agents, report_agents(r)))
+    if (x && emulate_set_attribute(x, rt->s_kind, PyUnicode_FromString(r->kind)) &&
+        emulate_set_attribute(x, rt->s_buffer, text_or_none(r->buffer)) &&
+        emulate_set_attribute(x, rt->s_element, text_or_none(r->element)) &&
+        emulate_set_attribute(x, rt->s_lines, report_lines(r)) &&
+        emulate_set_attribute(x, rt->s_agents, report_agents(r)))
         return x;
     Py_XDECREF(x);
     return NULL;

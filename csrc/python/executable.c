@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <structmember.h>
 
-enum { STACK_ARGS = 16, NO_ENTRY = -1 };
+enum { EXECUTABLE_STACK_ARGS = 16, NO_ENTRY = -1 };
 
 /* Stable since 3.12, and the same in 3.11, whose limited API does not declare them yet. */
 #ifndef Py_TPFLAGS_HAVE_VECTORCALL
@@ -289,7 +289,7 @@ static PyObject *
 call_with(tx_py_exe *x, PyObject *const *objects, uint32_t n, tx_py_options *o, uint32_t repeat)
 {
     uint32_t nparams = tx_plan_nparams(x->image->plans[x->entry]);
-    tx_arg stack[STACK_ARGS], *args = stack;
+    tx_arg stack[EXECUTABLE_STACK_ARGS], *args = stack;
     tx_py_intake in;
     tx_py_run run = {.rt = x->rt, .exe = x, .options = o, .objects = objects, .nargs = n, .repeat = repeat};
     PyObject *result = NULL;
@@ -300,7 +300,7 @@ call_with(tx_py_exe *x, PyObject *const *objects, uint32_t n, tx_py_options *o, 
         return NULL;
     if (o->check == TX_PY_CHECK_REPORT && !(run.reports = PyList_New(0)))
         return NULL;
-    if (TX_UNLIKELY(n > STACK_ARGS) && n == nparams && !(args = tx_malloc(n * sizeof *args))) {
+    if (TX_UNLIKELY(n > EXECUTABLE_STACK_ARGS) && n == nparams && !(args = tx_malloc(n * sizeof *args))) {
         PyErr_NoMemory();
         ok = false;
     }
@@ -332,9 +332,9 @@ static PyObject *
 call_keywords(tx_py_exe *x, PyObject *const *args, uint32_t nargs, PyObject *kwnames, tx_py_options *o, uint32_t repeat)
 {
     uint32_t nparams = tx_plan_nparams(x->image->plans[x->entry]), n = nargs;
-    PyObject *stack[STACK_ARGS], **slots = stack, *result = NULL;
+    PyObject *stack[EXECUTABLE_STACK_ARGS], **slots = stack, *result = NULL;
 
-    if (nparams > STACK_ARGS && !(slots = tx_malloc(nparams * sizeof *slots)))
+    if (nparams > EXECUTABLE_STACK_ARGS && !(slots = tx_malloc(nparams * sizeof *slots)))
         return PyErr_NoMemory();
     if (take_keywords(x, args, nargs, kwnames, o, slots, nparams, &n))
         result = call_with(x, slots, n, o, repeat);

@@ -63,7 +63,8 @@ common_context(PyObject *a, PyObject *b)
 
 /* Both operands as nodes: 1 done, 0 not implemented by us, -1 raised. slot 0: what is no number is always an error. */
 static int
-operands(tx_py_context *ctx, PyObject *a, PyObject *b, const char *sign, int slot, const tx_node **x, const tx_node **y)
+expr_operands(tx_py_context *ctx, PyObject *a, PyObject *b, const char *sign, int slot, const tx_node **x,
+              const tx_node **y)
 {
     bool a_first = tx_py_is_value(a);
     PyObject *other = a_first ? b : a;
@@ -84,21 +85,21 @@ operands(tx_py_context *ctx, PyObject *a, PyObject *b, const char *sign, int slo
 }
 
 static PyObject *
-binary(PyObject *a, PyObject *b, unsigned op, int slot)
+expr_binary(PyObject *a, PyObject *b, unsigned op, int slot)
 {
     tx_py_context *ctx = common_context(a, b);
     const tx_node *x, *y;
-    int r = operands(ctx, a, b, tx_ops[op].spelling, slot, &x, &y);
+    int r = expr_operands(ctx, a, b, tx_ops[op].spelling, slot, &x, &y);
 
     if (TX_UNLIKELY(r <= 0))
         return r < 0 ? NULL : Py_NewRef(Py_NotImplemented);
     return tx_py_new_expr(ctx, tx_binary(ctx->c, op, x, y));
 }
 
-#define PLAIN(name, OP)                                 \
-    PyObject *tx_py_nb_##name(PyObject *a, PyObject *b) \
-    {                                                   \
-        return binary(a, b, TX_OP_##OP, Py_nb_##name);  \
+#define PLAIN(name, OP)                                     \
+    PyObject *tx_py_nb_##name(PyObject *a, PyObject *b)     \
+    {                                                       \
+        return expr_binary(a, b, TX_OP_##OP, Py_nb_##name); \
     }
 PLAIN(add, ADD)
 PLAIN(subtract, SUB)
@@ -114,7 +115,7 @@ tx_py_nb_true_divide(PyObject *a, PyObject *b)
 {
     tx_py_context *ctx = common_context(a, b);
     const tx_node *x, *y;
-    int r = operands(ctx, a, b, "/", Py_nb_true_divide, &x, &y);
+    int r = expr_operands(ctx, a, b, "/", Py_nb_true_divide, &x, &y);
 
     if (r <= 0)
         return r < 0 ? NULL : Py_NewRef(Py_NotImplemented);
@@ -138,7 +139,7 @@ floor_binary(PyObject *a, PyObject *b, unsigned op, int slot)
 {
     tx_py_context *ctx = common_context(a, b);
     const tx_node *x, *y;
-    int r = operands(ctx, a, b, tx_ops[op].spelling, slot, &x, &y);
+    int r = expr_operands(ctx, a, b, tx_ops[op].spelling, slot, &x, &y);
 
     return r > 0 ? floor_op(ctx, op, x, y) : r < 0 ? NULL : Py_NewRef(Py_NotImplemented);
 }
@@ -160,7 +161,7 @@ tx_py_nb_divmod(PyObject *a, PyObject *b)
 {
     tx_py_context *ctx = common_context(a, b);
     const tx_node *x, *y;
-    int r = operands(ctx, a, b, "divmod", Py_nb_divmod, &x, &y);
+    int r = expr_operands(ctx, a, b, "divmod", Py_nb_divmod, &x, &y);
 
     if (r <= 0)
         return r < 0 ? NULL : Py_NewRef(Py_NotImplemented);
@@ -212,7 +213,7 @@ tx_py_nb_power(PyObject *a, PyObject *b, PyObject *mod)
     tx_py_context *ctx = common_context(a, b);
     const tx_node *x, *y;
     int64_t n;
-    int r = operands(ctx, a, b, "**", Py_nb_power, &x, &y);
+    int r = expr_operands(ctx, a, b, "**", Py_nb_power, &x, &y);
 
     if (r <= 0)
         return r < 0 ? NULL : Py_NewRef(Py_NotImplemented);
@@ -229,7 +230,7 @@ tx_py_nb_power(PyObject *a, PyObject *b, PyObject *mod)
 
 /* The one operand of a unary operator, always a value. */
 static const tx_node *
-operand(PyObject *a, tx_py_context **ctx)
+expr_operand(PyObject *a, tx_py_context **ctx)
 {
     *ctx = ((tx_py_object *)a)->ctx;
     return tx_py_as_node(*ctx, a, TX_VOID);
@@ -239,7 +240,7 @@ PyObject *
 tx_py_nb_negative(PyObject *a)
 {
     tx_py_context *ctx;
-    const tx_node *x = operand(a, &ctx);
+    const tx_node *x = expr_operand(a, &ctx);
 
     return x ? tx_py_new_expr(ctx, tx_unary(ctx->c, TX_OP_NEG, x)) : NULL;
 }
@@ -248,7 +249,7 @@ PyObject *
 tx_py_nb_positive(PyObject *a)
 {
     tx_py_context *ctx;
-    const tx_node *x = operand(a, &ctx);
+    const tx_node *x = expr_operand(a, &ctx);
 
     return x ? tx_py_new_expr(ctx, x) : NULL;
 }
@@ -257,7 +258,7 @@ PyObject *
 tx_py_nb_invert(PyObject *a)
 {
     tx_py_context *ctx;
-    const tx_node *x = operand(a, &ctx);
+    const tx_node *x = expr_operand(a, &ctx);
 
     if (!x)
         return NULL;
@@ -268,7 +269,7 @@ PyObject *
 tx_py_nb_absolute(PyObject *a)
 {
     tx_py_context *ctx;
-    const tx_node *x = operand(a, &ctx);
+    const tx_node *x = expr_operand(a, &ctx);
 
     return x ? tx_py_new_expr(ctx, tx_unary(ctx->c, TX_OP_ABS, x)) : NULL;
 }
@@ -277,7 +278,7 @@ PyObject *
 tx_py_round(PyObject *a, PyObject *const *args, Py_ssize_t nargs)
 {
     tx_py_context *ctx;
-    const tx_node *x = operand(a, &ctx);
+    const tx_node *x = expr_operand(a, &ctx);
 
     if (!x)
         return NULL;
@@ -289,9 +290,9 @@ tx_py_round(PyObject *a, PyObject *const *args, Py_ssize_t nargs)
 /* ---- Python numbers from constants ------------------------------------------------------------------------------- */
 
 static const tx_node *
-constant(PyObject *a, tx_py_context **ctx)
+expr_constant(PyObject *a, tx_py_context **ctx)
 {
-    const tx_node *x = operand(a, ctx);
+    const tx_node *x = expr_operand(a, ctx);
 
     if (!x || x->op == TX_OP_INT || x->op == TX_OP_FLOAT)
         return x;
@@ -302,7 +303,7 @@ PyObject *
 tx_py_nb_index(PyObject *a)
 {
     tx_py_context *ctx;
-    const tx_node *x = constant(a, &ctx);
+    const tx_node *x = expr_constant(a, &ctx);
 
     if (!x)
         return NULL;
@@ -316,7 +317,7 @@ PyObject *
 tx_py_nb_int(PyObject *a)
 {
     tx_py_context *ctx;
-    const tx_node *x = constant(a, &ctx);
+    const tx_node *x = expr_constant(a, &ctx);
 
     if (!x)
         return NULL;
@@ -327,7 +328,7 @@ PyObject *
 tx_py_nb_float(PyObject *a)
 {
     tx_py_context *ctx;
-    const tx_node *x = constant(a, &ctx);
+    const tx_node *x = expr_constant(a, &ctx);
 
     if (!x)
         return NULL;
@@ -340,7 +341,7 @@ int
 tx_py_nb_bool(PyObject *a)
 {
     tx_py_context *ctx;
-    const tx_node *x = operand(a, &ctx);
+    const tx_node *x = expr_operand(a, &ctx);
 
     if (x && x->op == TX_OP_INT)
         return x->u.i != 0;
@@ -357,7 +358,7 @@ tx_py_compare(PyObject *a, PyObject *b, int op)
     static const uint8_t of[] = {[Py_LT] = TX_OP_LT, [Py_LE] = TX_OP_LE, [Py_EQ] = TX_OP_EQ,
                                  [Py_NE] = TX_OP_NE, [Py_GT] = TX_OP_GT, [Py_GE] = TX_OP_GE};
 
-    return binary(a, b, of[op], 0);
+    return expr_binary(a, b, of[op], 0);
 }
 
 Py_hash_t
@@ -372,18 +373,18 @@ tx_py_identity_hash(PyObject *a)
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 #define NODE(self) (((tx_py_expr *)(self))->node)
-#define CTX(self) (((tx_py_expr *)(self))->ctx)
+#define EXPR_CTX(self) (((tx_py_expr *)(self))->ctx)
 
 static PyObject *
 pyexpr_get_ctx(PyObject *self, void *Py_UNUSED(closure))
 {
-    return (PyObject *)TX_PY_HOLD(CTX(self));
+    return (PyObject *)TX_PY_HOLD(EXPR_CTX(self));
 }
 
 static PyObject *
 pyexpr_get_dtype(PyObject *self, void *Py_UNUSED(closure))
 {
-    return tx_py_dtype_str(CTX(self)->state, NODE(self)->dtype);
+    return tx_py_dtype_str(EXPR_CTX(self)->state, NODE(self)->dtype);
 }
 
 static PyObject *
@@ -391,13 +392,13 @@ pyexpr_get_elem(PyObject *self, void *Py_UNUSED(closure))
 {
     if (!tx_is_handle(NODE(self)->dtype) || !NODE(self)->elem || NODE(self)->elem == TX_VOID)
         Py_RETURN_NONE;
-    return tx_py_dtype_str(CTX(self)->state, NODE(self)->elem);
+    return tx_py_dtype_str(EXPR_CTX(self)->state, NODE(self)->elem);
 }
 
 static PyObject *
 pyexpr_get_op(PyObject *self, void *Py_UNUSED(closure))
 {
-    PyObject **name = &CTX(self)->state->op_name[NODE(self)->op];
+    PyObject **name = &EXPR_CTX(self)->state->op_name[NODE(self)->op];
 
     if (!*name)
         *name = PyUnicode_InternFromString(tx_ops[NODE(self)->op].name);
@@ -417,7 +418,7 @@ pyexpr_get_args(PyObject *self, void *Py_UNUSED(closure))
     PyObject *args = PyTuple_New((Py_ssize_t)n->nargs);
 
     for (uint32_t i = 0; args && i < n->nargs; i++) {
-        PyObject *x = n->arg[i] ? tx_py_new_expr(CTX(self), n->arg[i]) : Py_NewRef(Py_None);
+        PyObject *x = n->arg[i] ? tx_py_new_expr(EXPR_CTX(self), n->arg[i]) : Py_NewRef(Py_None);
         if (!x || PyTuple_SetItem(args, (Py_ssize_t)i, x) < 0)
             Py_CLEAR(args);
     }
@@ -431,7 +432,7 @@ pyexpr_get_value(PyObject *self, void *Py_UNUSED(closure))
 
     if (n->op != TX_OP_INT && n->op != TX_OP_FLOAT && n->op != TX_OP_STR)
         Py_RETURN_NONE;
-    return tx_py_from_attr(CTX(self), n);
+    return tx_py_from_attr(EXPR_CTX(self), n);
 }
 
 static PyObject *
@@ -454,7 +455,7 @@ pyexpr_get_buffer(PyObject *self, void *Py_UNUSED(closure))
                    : n->op == TX_OP_VAR                              ? n->u.var->buffer
                                                                      : NULL;
 
-    return b ? tx_py_new_buffer(CTX(self), b) : Py_NewRef(Py_None);
+    return b ? tx_py_new_buffer(EXPR_CTX(self), b) : Py_NewRef(Py_None);
 }
 
 static PyObject *
@@ -468,9 +469,9 @@ pyexpr_astype(PyObject *self, PyObject *dtype)
 {
     tx_dtype t;
 
-    if (!tx_py_as_dtype(CTX(self), dtype, &t))
+    if (!tx_py_as_dtype(EXPR_CTX(self), dtype, &t))
         return NULL;
-    return tx_py_new_expr(CTX(self), tx_cast(CTX(self)->c, t, NODE(self)));
+    return tx_py_new_expr(EXPR_CTX(self), tx_cast(EXPR_CTX(self)->c, t, NODE(self)));
 }
 
 static PyObject *
@@ -478,13 +479,13 @@ pyexpr_same_as(PyObject *self, PyObject *other)
 {
     if (!tx_py_is_expr(other))
         Py_RETURN_FALSE;
-    return PyBool_FromLong(CTX(self) == CTX(other) && tx_same_expr(NODE(self), NODE(other)));
+    return PyBool_FromLong(EXPR_CTX(self) == EXPR_CTX(other) && tx_same_expr(NODE(self), NODE(other)));
 }
 
 static PyObject *
 pyexpr_subscript(PyObject *self, PyObject *Py_UNUSED(key))
 {
-    return tx_py_fail(CTX(self), TX_E_NOT_SUBSCRIPTABLE, tx_dtype_name(CTX(self)->c, NODE(self)->dtype));
+    return tx_py_fail(EXPR_CTX(self), TX_E_NOT_SUBSCRIPTABLE, tx_dtype_name(EXPR_CTX(self)->c, NODE(self)->dtype));
 }
 
 static PyObject *

@@ -73,7 +73,7 @@ add_plan(tx_py_image *m, tx_ctx *c, const tx_module *lowered, uint32_t i)
 }
 
 static bool
-fill(tx_py_image *m, tx_ctx *c, const tx_module *lowered, const void *cubin, size_t nbytes)
+image_fill(tx_py_image *m, tx_ctx *c, const tx_module *lowered, const void *cubin, size_t nbytes)
 {
     uint32_t n = lowered->nfuncs ? lowered->nfuncs : 1;
 
@@ -105,7 +105,7 @@ tx_py_image_new(const tx_py_module *lowered, const char *target, const void *cub
     m->refs = 1;
     m->device_type = strncmp(target, "cuda", 4) == 0 ? TX_DEV_CUDA : TX_DEV_CPU;
     m->target = copy_text(target);
-    if (!fill(m, lowered->ctx->c, lowered->m, cubin, nbytes)) {
+    if (!image_fill(m, lowered->ctx->c, lowered->m, cubin, nbytes)) {
         tx_py_image_drop(m);
         return tx_py_raise(lowered->ctx);
     }

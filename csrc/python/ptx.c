@@ -75,7 +75,7 @@ ptx_open(PyObject *module, PyObject *tokens_tuple)
 
 /* An operand: a value, a Buffer, or ("pred", x), ("addr", p, off), ("sink",) as tirx/script/ptx.py tags them. */
 static bool
-operand(tx_py_context *ctx, PyObject *x, tx_ptx_arg *out)
+ptx_operand(tx_py_context *ctx, PyObject *x, tx_ptx_arg *out)
 {
     const char *tag = NULL;
     PyObject *value = x;
@@ -129,7 +129,7 @@ ptx_call(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     if (!operands)
         return PyErr_NoMemory();
     for (i = 0; i < noperands; i++)
-        if (!operand(ctx, PyTuple_GetItem(args[2], i), &operands[i]))
+        if (!ptx_operand(ctx, PyTuple_GetItem(args[2], i), &operands[i]))
             break;
     if (i == noperands)
         made = tx_ptx_resolve(ctx->c, tokens, n, operands, (uint32_t)noperands, guard, PyObject_IsTrue(args[4]) == 1);

@@ -91,7 +91,7 @@ METHOD(bind, 2, 3, "name", "value", "dtype")
 
 /* The record of a cell: one element, used by name. */
 static tx_buffer *
-new_cell(PyObject *self, PyObject *name, PyObject *dtype, PyObject *scope)
+statement_new_cell(PyObject *self, PyObject *name, PyObject *dtype, PyObject *scope)
 {
     tx_py_context *ctx = SELF->ctx;
     const tx_str *text = tx_py_intern(ctx, name);
@@ -118,7 +118,7 @@ new_cell(PyObject *self, PyObject *name, PyObject *dtype, PyObject *scope)
 
 METHOD(cell, 2, 4, "name", "dtype", "init", "scope")
 {
-    tx_buffer *b = new_cell(self, a[0], a[1], a[3]);
+    tx_buffer *b = statement_new_cell(self, a[0], a[1], a[3]);
     tx_py_context *ctx = SELF->ctx;
     const tx_node *init = NULL, *zero;
 
@@ -133,7 +133,7 @@ METHOD(cell, 2, 4, "name", "dtype", "init", "scope")
 
 METHOD(hoist_cell, 3, 3, "name", "dtype", "level")
 {
-    tx_buffer *b = new_cell(self, a[0], a[1], NULL);
+    tx_buffer *b = statement_new_cell(self, a[0], a[1], NULL);
     long level;
 
     if (!b || !tx_py_as_long(a[2], 0, tx_builder_depth(SELF->b) - 1, "level", &level))

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { STATIC_LIMIT = 48 * 1024, STACK_ARGS = 64, MAX_ATTRS = 8 };
+enum { STATIC_LIMIT = 48 * 1024, CUMODULE_STACK_ARGS = 64, MAX_ATTRS = 8 };
 
 typedef struct cu_kernel {
     CUfunction fn;
@@ -264,8 +264,8 @@ bool
 tx_cumodule_repeat(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, uint32_t n, tx_call_error *e)
 {
     const tx_driver_api *d = tx_driver(e);
-    void *params_stack[STACK_ARGS], **params = params_stack;
-    uint64_t room_stack[STACK_ARGS], *room = room_stack;
+    void *params_stack[CUMODULE_STACK_ARGS], **params = params_stack;
+    uint64_t room_stack[CUMODULE_STACK_ARGS], *room = room_stack;
     uint32_t ncluster = cu_volume(l->cluster);
     CUcontext saved = NULL;
     cu_loaded *loaded;
@@ -285,7 +285,7 @@ tx_cumodule_repeat(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *
                     (ncluster > 8 && !atomic_load_explicit(&k->wide_cluster, memory_order_relaxed))) &&
         !cu_allow(m, d, k, l, ncluster, e))
         goto out;
-    if (l->nvisible > STACK_ARGS) {
+    if (l->nvisible > CUMODULE_STACK_ARGS) {
         params = tx_calloc(l->nvisible, sizeof *params);
         room = tx_calloc(l->nvisible, sizeof *room);
         if (!params || !room) {

@@ -18,7 +18,7 @@ typedef struct compiler {
     int depth;
 } compiler;
 
-static bool stmt(compiler *k, const tx_node *n);
+static bool plan_stmt(compiler *k, const tx_node *n);
 
 static bool
 no_memory(compiler *k)
@@ -68,7 +68,7 @@ new_reg(compiler *k, tx_span span)
 }
 
 static bool
-put(compiler *k, plan_instr i)
+plan_put(compiler *k, plan_instr i)
 {
     return tx_push(k->c, &k->code, i);
 }
@@ -91,7 +91,7 @@ set_var_reg(compiler *k, const tx_var *v, uint16_t r)
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 static uint16_t
-unsupported(compiler *k, const tx_node *n)
+plan_unsupported(compiler *k, const tx_node *n)
 {
     tx_sb text = {0};
 
@@ -107,36 +107,36 @@ binary_on_host(unsigned op)
     return (op >= TX_OP_EQ && op <= TX_OP_SHR) || op == TX_OP_AND || op == TX_OP_OR;
 }
 
-static uint16_t expr(compiler *k, const tx_node *n);
+static uint16_t plan_expr(compiler *k, const tx_node *n);
 
 /* cond ? a : b, and the lazy logic operators, as jumps: only the taken side is evaluated. */
 static uint16_t
-choose(compiler *k, const tx_node *n)
+plan_choose(compiler *k, const tx_node *n)
 {
-    uint16_t dst = new_reg(k, n->span), cond = expr(k, n->arg[0]), side;
+    uint16_t dst = new_reg(k, n->span), cond = plan_expr(k, n->arg[0]), side;
     uint32_t to_else, to_end;
 
     if (dst == PLAN_NO_REG || cond == PLAN_NO_REG)
         return PLAN_NO_REG;
     to_else = k->code.n;
-    if (!put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = cond}))
+    if (!plan_put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = cond}))
         return PLAN_NO_REG;
-    side = n->op == TX_OP_OR ? cond : expr(k, n->arg[1]);
-    if (side == PLAN_NO_REG || !put(k, (plan_instr){.code = PLAN_MOVE, .dst = dst, .a = side}))
+    side = n->op == TX_OP_OR ? cond : plan_expr(k, n->arg[1]);
+    if (side == PLAN_NO_REG || !plan_put(k, (plan_instr){.code = PLAN_MOVE, .dst = dst, .a = side}))
         return PLAN_NO_REG;
     to_end = k->code.n;
-    if (!put(k, (plan_instr){.code = PLAN_JUMP}))
+    if (!plan_put(k, (plan_instr){.code = PLAN_JUMP}))
         return PLAN_NO_REG;
     k->code.at[to_else].imm.i = k->code.n;
-    side = n->op == TX_OP_AND ? cond : expr(k, n->arg[n->op == TX_OP_OR ? 1 : 2]);
-    if (side == PLAN_NO_REG || !put(k, (plan_instr){.code = PLAN_MOVE, .dst = dst, .a = side}))
+    side = n->op == TX_OP_AND ? cond : plan_expr(k, n->arg[n->op == TX_OP_OR ? 1 : 2]);
+    if (side == PLAN_NO_REG || !plan_put(k, (plan_instr){.code = PLAN_MOVE, .dst = dst, .a = side}))
         return PLAN_NO_REG;
     k->code.at[to_end].imm.i = k->code.n;
     return dst;
 }
 
 static uint16_t
-constant(compiler *k, const tx_node *n)
+plan_constant(compiler *k, const tx_node *n)
 {
     plan_instr i = {.code = PLAN_CONST, .dst = new_reg(k, n->span), .type = n->dtype};
 
@@ -144,7 +144,7 @@ constant(compiler *k, const tx_node *n)
         i.imm.i = n->u.i;
     else
         i.imm.f = n->u.f;
-    return i.dst != PLAN_NO_REG && put(k, i) ? i.dst : PLAN_NO_REG;
+    return i.dst != PLAN_NO_REG && plan_put(k, i) ? i.dst : PLAN_NO_REG;
 }
 
 static uint16_t
@@ -155,16 +155,16 @@ expr_inner(compiler *k, const tx_node *n)
 
     if (n->op == TX_OP_VAR) {
         r = var_reg(k, n->u.var);
-        return r == PLAN_NO_REG ? unsupported(k, n) : r;
+        return r == PLAN_NO_REG ? plan_unsupported(k, n) : r;
     }
     if (n->op == TX_OP_INT || n->op == TX_OP_FLOAT)
-        return constant(k, n);
+        return plan_constant(k, n);
     if (n->op == TX_OP_LIKELY)
-        return expr(k, n->arg[0]);
+        return plan_expr(k, n->arg[0]);
     if (n->op == TX_OP_SELECT || n->op == TX_OP_IF_THEN_ELSE || n->op == TX_OP_AND || n->op == TX_OP_OR)
-        return choose(k, n);
+        return plan_choose(k, n);
     if (tx_lanes(n->dtype) != 1 || tx_is_handle(n->dtype))
-        return unsupported(k, n);
+        return plan_unsupported(k, n);
     if (binary_on_host(n->op)) {
         i.code = PLAN_BINARY;
     } else if (n->op == TX_OP_NEG || n->op == TX_OP_BNOT || n->op == TX_OP_ABS || n->op == TX_OP_NOT) {
@@ -172,19 +172,19 @@ expr_inner(compiler *k, const tx_node *n)
     } else if (n->op == TX_OP_CAST) {
         i.code = PLAN_CAST;
     } else {
-        return unsupported(k, n);
+        return plan_unsupported(k, n);
     }
     i.from = n->arg[0]->dtype;
-    i.a = expr(k, n->arg[0]);
-    i.b = n->nargs > 1 ? expr(k, n->arg[1]) : 0;
+    i.a = plan_expr(k, n->arg[0]);
+    i.b = n->nargs > 1 ? plan_expr(k, n->arg[1]) : 0;
     i.dst = new_reg(k, n->span);
-    if (i.a == PLAN_NO_REG || i.b == PLAN_NO_REG || i.dst == PLAN_NO_REG || !put(k, i))
+    if (i.a == PLAN_NO_REG || i.b == PLAN_NO_REG || i.dst == PLAN_NO_REG || !plan_put(k, i))
         return PLAN_NO_REG;
     return i.dst;
 }
 
 static uint16_t
-expr(compiler *k, const tx_node *n)
+plan_expr(compiler *k, const tx_node *n)
 {
     uint16_t r;
 
@@ -203,7 +203,7 @@ expr(compiler *k, const tx_node *n)
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
 static bool
-operand(compiler *k, const tx_node *n, plan_operand *out)
+add_operand(compiler *k, const tx_node *n, plan_operand *out)
 {
     uint64_t param;
     const tx_var *v = n->op == TX_OP_BUFFER_DATA ? n->u.buf->data : n->op == TX_OP_VAR ? n->u.var : NULL;
@@ -220,12 +220,12 @@ operand(compiler *k, const tx_node *n, plan_operand *out)
         return true;
     }
     out->kind = PLAN_REG;
-    out->reg = expr(k, n);
+    out->reg = plan_expr(k, n);
     return out->reg != PLAN_NO_REG;
 }
 
 static bool
-operands(compiler *k, const tx_node *const *args, uint32_t n, plan_operand **out)
+add_operands(compiler *k, const tx_node *const *args, uint32_t n, plan_operand **out)
 {
     *out = NULL;
     if (n == 0)
@@ -236,7 +236,7 @@ operands(compiler *k, const tx_node *const *args, uint32_t n, plan_operand **out
     if (n > k->p->max_args)
         k->p->max_args = n;
     for (uint32_t i = 0; i < n; i++)
-        if (!operand(k, args[i], &(*out)[i]))
+        if (!add_operand(k, args[i], &(*out)[i]))
             return false;
     return true;
 }
@@ -255,7 +255,7 @@ kernel_index(compiler *k, const tx_func *kernel, uint32_t *index)
 }
 
 static bool
-launch(compiler *k, const tx_node *n)
+add_launch(compiler *k, const tx_node *n)
 {
     const tx_func *kernel = n->u.launch_of->kernel;
     plan_launch l = {.attrs = n->u.launch_of->launch};
@@ -274,7 +274,7 @@ launch(compiler *k, const tx_node *n)
         l.nvisible += !(kernel->params[i].flags & TX_PARAM_SHAPE_ONLY);
     for (int i = 0; i < TX_L__COUNT; i++) {
         l.reg[i] = PLAN_NO_REG;
-        if (i != TX_L_BODY && n->arg[i] && (l.reg[i] = expr(k, n->arg[i])) == PLAN_NO_REG)
+        if (i != TX_L_BODY && n->arg[i] && (l.reg[i] = plan_expr(k, n->arg[i])) == PLAN_NO_REG)
             return false;
     }
     l.name = keep_text(k, kernel->symbol ? kernel->symbol->text : kernel->name->text);
@@ -282,12 +282,12 @@ launch(compiler *k, const tx_node *n)
         tx_free(l.name);
         return false;
     }
-    return operands(k, n->arg + TX_L__COUNT, nargs, &k->launches.at[k->launches.n - 1].args) &&
-           put(k, (plan_instr){.code = PLAN_LAUNCH, .imm.i = k->launches.n - 1});
+    return add_operands(k, n->arg + TX_L__COUNT, nargs, &k->launches.at[k->launches.n - 1].args) &&
+           plan_put(k, (plan_instr){.code = PLAN_LAUNCH, .imm.i = k->launches.n - 1});
 }
 
 static bool
-packed(compiler *k, const tx_node *n, uint16_t dst)
+add_packed(compiler *k, const tx_node *n, uint16_t dst)
 {
     plan_packed call = {.nargs = n->nargs, .name = keep_text(k, n->u.call->name->text)};
 
@@ -295,17 +295,17 @@ packed(compiler *k, const tx_node *n, uint16_t dst)
         tx_free(call.name);
         return false;
     }
-    return operands(k, n->arg, n->nargs, &k->packed.at[k->packed.n - 1].args) &&
-           put(k, (plan_instr){.code = PLAN_PACKED, .dst = dst, .type = n->dtype, .imm.i = k->packed.n - 1});
+    return add_operands(k, n->arg, n->nargs, &k->packed.at[k->packed.n - 1].args) &&
+           plan_put(k, (plan_instr){.code = PLAN_PACKED, .dst = dst, .type = n->dtype, .imm.i = k->packed.n - 1});
 }
 
 static bool
-assertion(compiler *k, const tx_node *n)
+plan_assertion(compiler *k, const tx_node *n)
 {
     const tx_assertion *a = n->u.assertion;
     plan_assert made = {0};
     tx_sb text = {0};
-    uint16_t cond = expr(k, n->arg[0]);
+    uint16_t cond = plan_expr(k, n->arg[0]);
     bool ok;
 
     for (uint32_t i = 0; i < a->nparts; i++)
@@ -319,26 +319,27 @@ assertion(compiler *k, const tx_node *n)
         tx_free(made.text);
         return false;
     }
-    return cond != PLAN_NO_REG && put(k, (plan_instr){.code = PLAN_ASSERT, .a = cond, .imm.i = k->asserts.n - 1});
+    return cond != PLAN_NO_REG && plan_put(k, (plan_instr){.code = PLAN_ASSERT, .a = cond, .imm.i = k->asserts.n - 1});
 }
 
 static bool
-branch(compiler *k, const tx_node *n)
+plan_branch(compiler *k, const tx_node *n)
 {
-    uint16_t cond = expr(k, n->arg[0]);
+    uint16_t cond = plan_expr(k, n->arg[0]);
     uint32_t to_else = k->code.n, to_end;
 
-    if (cond == PLAN_NO_REG || !put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = cond}) || !stmt(k, n->arg[1]))
+    if (cond == PLAN_NO_REG || !plan_put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = cond}) ||
+        !plan_stmt(k, n->arg[1]))
         return false;
     if (!n->arg[2]) {
         k->code.at[to_else].imm.i = k->code.n;
         return true;
     }
     to_end = k->code.n;
-    if (!put(k, (plan_instr){.code = PLAN_JUMP}))
+    if (!plan_put(k, (plan_instr){.code = PLAN_JUMP}))
         return false;
     k->code.at[to_else].imm.i = k->code.n;
-    if (!stmt(k, n->arg[2]))
+    if (!plan_stmt(k, n->arg[2]))
         return false;
     k->code.at[to_end].imm.i = k->code.n;
     return true;
@@ -361,10 +362,10 @@ statement_word(unsigned op)
 
 /* A serial loop whose step has a known sign. */
 static bool
-loop(compiler *k, const tx_node *n)
+plan_loop(compiler *k, const tx_node *n)
 {
     const tx_var *v = n->u.loop->var;
-    uint16_t start = expr(k, n->arg[0]), stop = expr(k, n->arg[1]), step = expr(k, n->arg[2]);
+    uint16_t start = plan_expr(k, n->arg[0]), stop = plan_expr(k, n->arg[1]), step = plan_expr(k, n->arg[2]);
     uint16_t i = set_var_reg(k, v, new_reg(k, n->span)), go = new_reg(k, n->span);
     int64_t by = 0;
     uint32_t top, out;
@@ -372,28 +373,28 @@ loop(compiler *k, const tx_node *n)
     if (start == PLAN_NO_REG || stop == PLAN_NO_REG || step == PLAN_NO_REG || i == PLAN_NO_REG || go == PLAN_NO_REG)
         return false;
     if (!tx_const_i64(n->arg[2], &by) || by == 0)
-        return unsupported(k, n->arg[2]) != PLAN_NO_REG;
-    if (!put(k, (plan_instr){.code = PLAN_MOVE, .dst = i, .a = start}))
+        return plan_unsupported(k, n->arg[2]) != PLAN_NO_REG;
+    if (!plan_put(k, (plan_instr){.code = PLAN_MOVE, .dst = i, .a = start}))
         return false;
     top = k->code.n;
-    if (!put(k, (plan_instr){.code = PLAN_BINARY,
-                             .sub = by > 0 ? TX_OP_LT : TX_OP_GT,
-                             .dst = go,
-                             .a = i,
-                             .b = stop,
-                             .type = TX_BOOL,
-                             .from = v->dtype}))
+    if (!plan_put(k, (plan_instr){.code = PLAN_BINARY,
+                                  .sub = by > 0 ? TX_OP_LT : TX_OP_GT,
+                                  .dst = go,
+                                  .a = i,
+                                  .b = stop,
+                                  .type = TX_BOOL,
+                                  .from = v->dtype}))
         return false;
     out = k->code.n;
-    if (!put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = go}) || !stmt(k, n->arg[3]) ||
-        !put(k, (plan_instr){.code = PLAN_BINARY,
-                             .sub = TX_OP_ADD,
-                             .dst = i,
-                             .a = i,
-                             .b = step,
-                             .type = v->dtype,
-                             .from = v->dtype}) ||
-        !put(k, (plan_instr){.code = PLAN_JUMP, .imm.i = top}))
+    if (!plan_put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = go}) || !plan_stmt(k, n->arg[3]) ||
+        !plan_put(k, (plan_instr){.code = PLAN_BINARY,
+                                  .sub = TX_OP_ADD,
+                                  .dst = i,
+                                  .a = i,
+                                  .b = step,
+                                  .type = v->dtype,
+                                  .from = v->dtype}) ||
+        !plan_put(k, (plan_instr){.code = PLAN_JUMP, .imm.i = top}))
         return false;
     k->code.at[out].imm.i = k->code.n;
     return true;
@@ -407,37 +408,37 @@ stmt_inner(compiler *k, const tx_node *n)
     switch (n->op) {
     case TX_OP_SEQ:
         for (uint32_t i = 0; i < n->nargs; i++)
-            if (!stmt(k, n->arg[i]))
+            if (!plan_stmt(k, n->arg[i]))
                 return false;
         return true;
     case TX_OP_BIND:
         if (n->arg[0]->op == TX_OP_CALL_PACKED) {
             r = set_var_reg(k, n->u.var, new_reg(k, n->span));
-            return r != PLAN_NO_REG && packed(k, n->arg[0], r);
+            return r != PLAN_NO_REG && add_packed(k, n->arg[0], r);
         }
-        r = expr(k, n->arg[0]);
+        r = plan_expr(k, n->arg[0]);
         return r != PLAN_NO_REG && set_var_reg(k, n->u.var, r) != PLAN_NO_REG;
-    case TX_OP_IF: return branch(k, n);
-    case TX_OP_FOR: return loop(k, n);
-    case TX_OP_ASSERT: return assertion(k, n);
-    case TX_OP_LAUNCH: return launch(k, n);
+    case TX_OP_IF: return plan_branch(k, n);
+    case TX_OP_FOR: return plan_loop(k, n);
+    case TX_OP_ASSERT: return plan_assertion(k, n);
+    case TX_OP_LAUNCH: return add_launch(k, n);
     case TX_OP_EVAL:
         if (n->arg[0]->op == TX_OP_CALL_PACKED)
-            return packed(k, n->arg[0], PLAN_NO_REG);
-        return n->arg[0]->op == TX_OP_INT || expr(k, n->arg[0]) != PLAN_NO_REG;
+            return add_packed(k, n->arg[0], PLAN_NO_REG);
+        return n->arg[0]->op == TX_OP_INT || plan_expr(k, n->arg[0]) != PLAN_NO_REG;
     case TX_OP_RETURN:
         r = PLAN_NO_REG;
-        if (n->arg[0] && (r = expr(k, n->arg[0])) == PLAN_NO_REG)
+        if (n->arg[0] && (r = plan_expr(k, n->arg[0])) == PLAN_NO_REG)
             return false;
-        return put(k, (plan_instr){.code = PLAN_RETURN, .a = r, .type = n->arg[0] ? n->arg[0]->dtype : TX_VOID});
+        return plan_put(k, (plan_instr){.code = PLAN_RETURN, .a = r, .type = n->arg[0] ? n->arg[0]->dtype : TX_VOID});
     case TX_OP_MATCH: /* folded into the parameters */
-    case TX_OP_ATTR: return n->op == TX_OP_MATCH || !n->arg[1] || stmt(k, n->arg[1]);
+    case TX_OP_ATTR: return n->op == TX_OP_MATCH || !n->arg[1] || plan_stmt(k, n->arg[1]);
     default: tx_fail(k->c, n->span, TX_E_HOST_STMT, statement_word(n->op)); return false;
     }
 }
 
 static bool
-stmt(compiler *k, const tx_node *n)
+plan_stmt(compiler *k, const tx_node *n)
 {
     bool ok;
 
@@ -480,7 +481,7 @@ look_for_write(tx_visitor *v, const tx_node *n)
 }
 
 static bool
-is_written(compiler *k, uint32_t param)
+plan_is_written(compiler *k, uint32_t param)
 {
     for (uint32_t l = 0; l < k->launches.n; l++) {
         const plan_launch *pl = &k->launches.at[l];
@@ -558,7 +559,7 @@ defines(compiler *k)
         to->type = from->symbol->dtype;
         to->name = keep_text(k, from->symbol->name->text);
         to->from = k->code.n;
-        to->d = from->d ? expr(k, from->d) : PLAN_NO_REG;
+        to->d = from->d ? plan_expr(k, from->d) : PLAN_NO_REG;
         to->until = k->code.n;
         to->symbol = set_var_reg(k, from->symbol, new_reg(k, 0));
         if (!to->name || to->symbol == PLAN_NO_REG || (from->d && to->d == PLAN_NO_REG))
@@ -590,7 +591,7 @@ put_named(tx_sb *out, const char *text, const tx_str *const *names, uint32_t n)
 
 /* How an expression over symbols reads in terms of the arguments: each symbol is named by the extent that gave it. */
 static const char *
-extent_text(compiler *k, const tx_node *e)
+plan_extent_text(compiler *k, const tx_node *e)
 {
     tx_var *vars[TX_MAX_RANK];
     const tx_node *values[TX_MAX_RANK], *named;
@@ -633,15 +634,15 @@ one_extent(compiler *k, const tx_node *e, uint32_t param, int dim, bool stride, 
     if (tx_const_i64(e, &out->value))
         return true;
     out->is_symbol = symbol_text != NULL;
-    out->text = keep_text(k, symbol_text ? symbol_text->text : extent_text(k, e));
+    out->text = keep_text(k, symbol_text ? symbol_text->text : plan_extent_text(k, e));
     if (!out->text)
         return false;
-    out->reg = expr(k, e);
+    out->reg = plan_expr(k, e);
     return out->reg != PLAN_NO_REG;
 }
 
 static bool
-extents(compiler *k)
+plan_extents(compiler *k)
 {
     for (uint32_t i = 0; i < k->host->nparams; i++) {
         const tx_buffer *b = k->host->params[i].buffer;
@@ -665,7 +666,7 @@ extents(compiler *k)
 }
 
 static bool
-signature(compiler *k)
+plan_signature(compiler *k)
 {
     tx_sb s = {0};
 
@@ -706,13 +707,13 @@ compile(compiler *k)
     p->ret = k->host->ret;
     if (!p->params || !p->name)
         return no_memory(k);
-    if (!param_kinds(k) || !signature(k) || !defines(k))
+    if (!param_kinds(k) || !plan_signature(k) || !defines(k))
         return false;
     p->extents = k->code.n;
-    if (!extents(k))
+    if (!plan_extents(k))
         return false;
     p->body = k->code.n;
-    return stmt(k, k->host->body);
+    return plan_stmt(k, k->host->body);
 }
 
 tx_plan *
@@ -728,7 +729,7 @@ tx_plan_compile(tx_ctx *c, const tx_module *lowered, const tx_func *host)
     }
     ok = compile(&k);
     for (uint32_t i = 0; ok && i < p->nparams; i++)
-        p->params[i].written = p->params[i].kind == PLAN_P_TENSOR && is_written(&k, i);
+        p->params[i].written = p->params[i].kind == PLAN_P_TENSOR && plan_is_written(&k, i);
     /* the arrays move to the plan also after a fault, so that freeing it frees what they own */
     kept = keep_array(&k, k.code.at, k.code.n, sizeof *p->instrs, (void **)&p->instrs);
     kept = keep_array(&k, k.launches.at, k.launches.n, sizeof *p->launches, (void **)&p->launches) && kept;

@@ -6,7 +6,7 @@
 
 #include "runtime/plan.h"
 
-typedef struct call {
+typedef struct plan_call {
     const tx_plan *p;
     tx_arg *args;
     uint32_t nargs;
@@ -18,12 +18,12 @@ typedef struct call {
     plan_value *reg;
     tx_emu_arg *out; /* p->max_args entries */
     tx_arg *packed;  /* p->max_args entries, only with packed calls */
-} call;
+} plan_call;
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
 static bool
-fault(call *k, tx_call_class cls, const char *fmt, ...)
+plan_call_fault(plan_call *k, tx_call_class cls, const char *fmt, ...)
 {
     va_list ap;
 
@@ -36,7 +36,7 @@ fault(call *k, tx_call_class cls, const char *fmt, ...)
 
 /* "<what> on argument #i ('name') when calling:\n  `S`,\n  expected ..., got ..." */
 static bool
-arg_fault(call *k, tx_call_class cls, uint32_t i, const char *what, const char *fmt, ...)
+arg_fault(plan_call *k, tx_call_class cls, uint32_t i, const char *what, const char *fmt, ...)
 {
     const plan_param *p = &k->p->params[i];
     char tail[512], own[80] = "";
@@ -47,7 +47,8 @@ arg_fault(call *k, tx_call_class cls, uint32_t i, const char *what, const char *
     va_start(ap, fmt);
     vsnprintf(tail, sizeof tail, fmt, ap);
     va_end(ap);
-    return fault(k, cls, "%s on argument #%u%s when calling:\n  `%s`,\n  %s", what, i, own, k->p->signature, tail);
+    return plan_call_fault(k, cls, "%s on argument #%u%s when calling:\n  `%s`,\n  %s", what, i, own, k->p->signature,
+                           tail);
 }
 
 static const char *
@@ -86,14 +87,14 @@ device_text(int type)
 /* ---- scalars ----------------------------------------------------------------------------------------------------- */
 
 static bool
-kind_fault(call *k, uint32_t i, const char *want)
+kind_fault(plan_call *k, uint32_t i, const char *want)
 {
     return arg_fault(k, TX_CALL_TYPE_ERROR, i, "Mismatched type", "expected %s, got %s", want,
                      k->args[i].type_name ? k->args[i].type_name : "nothing");
 }
 
 static bool
-int_scalar(call *k, uint32_t i)
+int_scalar(plan_call *k, uint32_t i)
 {
     const plan_param *p = &k->p->params[i];
     const tx_arg *a = &k->args[i];
@@ -127,7 +128,7 @@ int_scalar(call *k, uint32_t i)
 }
 
 static bool
-scalar(call *k, uint32_t i)
+scalar(plan_call *k, uint32_t i)
 {
     const plan_param *p = &k->p->params[i];
     const tx_arg *a = &k->args[i];
@@ -157,7 +158,7 @@ scalar(call *k, uint32_t i)
 }
 
 static bool
-pointer(call *k, uint32_t i)
+plan_call_pointer(plan_call *k, uint32_t i)
 {
     const tx_arg *a = &k->args[i];
 
@@ -183,7 +184,7 @@ is_empty(const tx_arg *a)
 }
 
 static bool
-on_device(const call *k, const tx_arg *a)
+on_device(const plan_call *k, const tx_arg *a)
 {
     if (a->device_type == k->device_type)
         return true;
@@ -193,7 +194,7 @@ on_device(const call *k, const tx_arg *a)
 }
 
 static bool
-tensor_kind(call *k, uint32_t i)
+tensor_kind(plan_call *k, uint32_t i)
 {
     const plan_param *p = &k->p->params[i];
     const tx_arg *a = &k->args[i];
@@ -250,7 +251,7 @@ is_compact(const tx_arg *a)
 }
 
 static bool
-check_extents(call *k, uint32_t i, const plan_extent *e, bool strides)
+plan_call_check_extents(plan_call *k, uint32_t i, const plan_extent *e, bool strides)
 {
     const plan_param *p = &k->p->params[i];
     const tx_arg *a = &k->args[i];
@@ -276,7 +277,7 @@ check_extents(call *k, uint32_t i, const plan_extent *e, bool strides)
 }
 
 static bool
-tensor_memory(call *k, uint32_t i, uint32_t *first)
+tensor_memory(plan_call *k, uint32_t i, uint32_t *first)
 {
     const plan_param *p = &k->p->params[i];
     const tx_arg *a = &k->args[i];
@@ -316,14 +317,14 @@ tensor_memory(call *k, uint32_t i, uint32_t *first)
 /* ---- the host program -------------------------------------------------------------------------------------------- */
 
 static int64_t
-floor_div(int64_t a, int64_t b)
+plan_call_floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
 static int64_t
-int_binary(unsigned op, bool is_unsigned, unsigned bits, int64_t a, int64_t b)
+plan_call_int_binary(unsigned op, bool is_unsigned, unsigned bits, int64_t a, int64_t b)
 {
     uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
 
@@ -370,14 +371,14 @@ int_divide(unsigned op, bool is_unsigned, int64_t a, int64_t b)
     switch (op) {
     case TX_OP_DIV: return a / b;
     case TX_OP_MOD: return a % b;
-    case TX_OP_FLOORDIV: return floor_div(a, b);
-    case TX_OP_FLOORMOD: return a - floor_div(a, b) * b;
-    default: return -floor_div(-a, b); /* CEILDIV */
+    case TX_OP_FLOORDIV: return plan_call_floor_div(a, b);
+    case TX_OP_FLOORMOD: return a - plan_call_floor_div(a, b) * b;
+    default: return -plan_call_floor_div(-a, b); /* CEILDIV */
     }
 }
 
 static double
-float_binary(unsigned op, double a, double b)
+plan_call_float_binary(unsigned op, double a, double b)
 {
     switch (op) {
     case TX_OP_ADD: return a + b;
@@ -404,7 +405,7 @@ float_compare(unsigned op, double a, double b)
 }
 
 static bool
-binary(call *k, const plan_instr *i)
+plan_call_binary(plan_call *k, const plan_instr *i)
 {
     plan_value a = k->reg[i->a], b = k->reg[i->b], *to = &k->reg[i->dst];
     bool is_unsigned = tx_class(i->from) == TX_CLS_U || tx_is_bool(i->from);
@@ -413,24 +414,24 @@ binary(call *k, const plan_instr *i)
         if (tx_is_bool(i->type))
             to->i = float_compare(i->sub, a.f, b.f);
         else
-            to->f = tx_decode(i->type, tx_encode(i->type, float_binary(i->sub, a.f, b.f)));
+            to->f = tx_decode(i->type, tx_encode(i->type, plan_call_float_binary(i->sub, a.f, b.f)));
         return true;
     }
     if (i->sub >= TX_OP_DIV && i->sub <= TX_OP_CEILDIV) {
         if (b.i == 0)
-            return fault(k, TX_CALL_VALUE_ERROR, "division by zero in a host expression when calling:\n  `%s`",
-                         k->p->signature);
+            return plan_call_fault(k, TX_CALL_VALUE_ERROR,
+                                   "division by zero in a host expression when calling:\n  `%s`", k->p->signature);
         to->i = tx_wrap(i->type, int_divide(i->sub, is_unsigned, a.i, b.i));
         return true;
     }
-    to->i = int_binary(i->sub, is_unsigned, tx_bits(i->from), a.i, b.i);
+    to->i = plan_call_int_binary(i->sub, is_unsigned, tx_bits(i->from), a.i, b.i);
     if (!tx_is_bool(i->type))
         to->i = tx_wrap(i->type, to->i);
     return true;
 }
 
 static void
-unary(call *k, const plan_instr *i)
+unary(plan_call *k, const plan_instr *i)
 {
     plan_value a = k->reg[i->a], *to = &k->reg[i->dst];
 
@@ -448,7 +449,7 @@ unary(call *k, const plan_instr *i)
 
 /* Saturating, NaN gives 0, as everywhere in the language. */
 static int64_t
-float_to_int(tx_dtype t, double v)
+plan_call_float_to_int(tx_dtype t, double v)
 {
     int64_t lo;
     uint64_t hi;
@@ -464,7 +465,7 @@ float_to_int(tx_dtype t, double v)
 }
 
 static void
-cast(call *k, const plan_instr *i)
+plan_call_cast(plan_call *k, const plan_instr *i)
 {
     plan_value a = k->reg[i->a], *to = &k->reg[i->dst];
     bool was_float = tx_is_float(i->from);
@@ -476,7 +477,7 @@ cast(call *k, const plan_instr *i)
                                                       : tx_class(i->from) == TX_CLS_U ? (double)(uint64_t)a.i
                                                                                       : (double)a.i));
     else
-        to->i = was_float ? float_to_int(i->type, a.f) : tx_wrap(i->type, a.i);
+        to->i = was_float ? plan_call_float_to_int(i->type, a.f) : tx_wrap(i->type, a.i);
 }
 
 /* Bytes that shape and strides reach: from the first element on, and before it where strides are negative. */
@@ -505,7 +506,7 @@ reach(const tx_arg *a, size_t *from, size_t *before)
 }
 
 static void
-kernel_argument(call *k, const plan_operand *o, tx_emu_arg *to)
+kernel_argument(plan_call *k, const plan_operand *o, tx_emu_arg *to)
 {
     memset(to, 0, sizeof *to);
     if (o->kind == PLAN_TENSOR) {
@@ -522,22 +523,23 @@ kernel_argument(call *k, const plan_operand *o, tx_emu_arg *to)
 
 /* Grid, block, cluster: false with a message when out of the hardware's range (CUDA guide, compute capabilities). */
 static bool
-dimension(call *k, const plan_launch *l, int first, const char *what, const int64_t *limits, uint32_t *out)
+dimension(plan_call *k, const plan_launch *l, int first, const char *what, const int64_t *limits, uint32_t *out)
 {
     for (int d = 0; d < 3; d++) {
         uint16_t r = l->reg[first + d];
         int64_t v = r == PLAN_NO_REG ? 1 : k->reg[r].i;
 
         if (v < 0 || v > limits[d])
-            return fault(k, TX_CALL_VALUE_ERROR, "%s.%c of %s is %lld when calling:\n  `%s`,\n  expected 0..%lld", what,
-                         "xyz"[d], l->name, (long long)v, k->p->signature, (long long)limits[d]);
+            return plan_call_fault(k, TX_CALL_VALUE_ERROR,
+                                   "%s.%c of %s is %lld when calling:\n  `%s`,\n  expected 0..%lld", what, "xyz"[d],
+                                   l->name, (long long)v, k->p->signature, (long long)limits[d]);
         out[d] = (uint32_t)v;
     }
     return true;
 }
 
 static bool
-launch_shape(call *k, const plan_launch *l, tx_resolved_launch *r)
+launch_shape(plan_call *k, const plan_launch *l, tx_resolved_launch *r)
 {
     static const int64_t grid[3] = {2147483647, 65535, 65535}, block[3] = {1024, 1024, 64};
     static const int64_t cluster[3] = {TX_MAX_CLUSTER, TX_MAX_CLUSTER, TX_MAX_CLUSTER};
@@ -550,24 +552,25 @@ launch_shape(call *k, const plan_launch *l, tx_resolved_launch *r)
         return false;
     threads = (uint64_t)r->block[0] * r->block[1] * r->block[2];
     if (threads > TX_MAX_THREADS)
-        return fault(k, TX_CALL_VALUE_ERROR,
-                     "block of %s has %llu threads when calling:\n  `%s`,\n  expected at most %d", l->name,
-                     (unsigned long long)threads, k->p->signature, TX_MAX_THREADS);
+        return plan_call_fault(k, TX_CALL_VALUE_ERROR,
+                               "block of %s has %llu threads when calling:\n  `%s`,\n  expected at most %d", l->name,
+                               (unsigned long long)threads, k->p->signature, TX_MAX_THREADS);
     for (int d = 0; d < 3; d++) {
         uint32_t c = r->cluster[d];
         if (c == 0 || r->preferred[d] == 0)
-            return fault(k, TX_CALL_VALUE_ERROR, "cluster.%c of %s is 0 when calling:\n  `%s`", "xyz"[d], l->name,
-                         k->p->signature);
+            return plan_call_fault(k, TX_CALL_VALUE_ERROR, "cluster.%c of %s is 0 when calling:\n  `%s`", "xyz"[d],
+                                   l->name, k->p->signature);
         if (r->grid[d] % c != 0)
-            return fault(k, TX_CALL_VALUE_ERROR,
-                         "grid.%c of %s is %u when calling:\n  `%s`,\n  expected a multiple of the cluster size %u",
-                         "xyz"[d], l->name, r->grid[d], k->p->signature, c);
+            return plan_call_fault(
+                k, TX_CALL_VALUE_ERROR,
+                "grid.%c of %s is %u when calling:\n  `%s`,\n  expected a multiple of the cluster size %u", "xyz"[d],
+                l->name, r->grid[d], k->p->signature, c);
     }
     return true;
 }
 
 static bool
-launch(call *k, const plan_launch *l)
+plan_call_launch(plan_call *k, const plan_launch *l)
 {
     tx_resolved_launch r = {.kernel = l->kernel,
                             .attrs = &l->attrs,
@@ -582,13 +585,15 @@ launch(call *k, const plan_launch *l)
         return false;
     if (smem != PLAN_NO_REG) {
         if (k->reg[smem].i < 0 || k->reg[smem].i > UINT32_MAX)
-            return fault(k, TX_CALL_VALUE_ERROR, "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`",
-                         l->name, (long long)k->reg[smem].i, k->p->signature);
+            return plan_call_fault(k, TX_CALL_VALUE_ERROR,
+                                   "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`", l->name,
+                                   (long long)k->reg[smem].i, k->p->signature);
         r.dyn_smem = (uint64_t)k->reg[smem].i;
         if (k->device_type == TX_DEV_CPU && r.dyn_smem > TX_MAX_DYN_SMEM) /* the driver knows what its GPU has */
-            return fault(k, TX_CALL_VALUE_ERROR,
-                         "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`,\n  expected at most %d",
-                         l->name, (long long)r.dyn_smem, k->p->signature, TX_MAX_DYN_SMEM);
+            return plan_call_fault(
+                k, TX_CALL_VALUE_ERROR,
+                "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`,\n  expected at most %d", l->name,
+                (long long)r.dyn_smem, k->p->signature, TX_MAX_DYN_SMEM);
     }
     r.priority = priority == PLAN_NO_REG ? 0 : k->reg[priority].i;
     if (l->reg[TX_L_STREAM] != PLAN_NO_REG)
@@ -614,7 +619,7 @@ give_value(tx_arg *to, tx_dtype t, plan_value v)
 }
 
 static bool
-packed(call *k, const plan_instr *i)
+plan_call_packed(plan_call *k, const plan_instr *i)
 {
     const plan_packed *call_of = &k->p->packed[i->imm.i];
     tx_arg result = {0};
@@ -632,24 +637,24 @@ packed(call *k, const plan_instr *i)
         }
     }
     if (!k->host->packed)
-        return fault(k, TX_CALL_RUNTIME_ERROR, "packed function '%s' is not registered", call_of->name);
+        return plan_call_fault(k, TX_CALL_RUNTIME_ERROR, "packed function '%s' is not registered", call_of->name);
     if (!k->host->packed(k->host->self, call_of->name, k->packed, call_of->nargs, &result, k->e))
         return false;
     if (i->dst == PLAN_NO_REG)
         return true;
     if (result.kind != TX_ARG_INT && result.kind != TX_ARG_BOOL && result.kind != TX_ARG_FLOAT)
-        return fault(k, TX_CALL_TYPE_ERROR, "packed function '%s' gave %s, expected %s", call_of->name,
-                     result.type_name ? result.type_name : "nothing", tx_kinds[tx_kind(i->type)].text);
+        return plan_call_fault(k, TX_CALL_TYPE_ERROR, "packed function '%s' gave %s, expected %s", call_of->name,
+                               result.type_name ? result.type_name : "nothing", tx_kinds[tx_kind(i->type)].text);
     if (tx_is_float(i->type))
         k->reg[i->dst].f = result.kind == TX_ARG_FLOAT ? result.v.f : (double)result.v.i;
     else
         k->reg[i->dst].i =
-            result.kind == TX_ARG_FLOAT ? float_to_int(i->type, result.v.f) : tx_wrap(i->type, result.v.i);
+            result.kind == TX_ARG_FLOAT ? plan_call_float_to_int(i->type, result.v.f) : tx_wrap(i->type, result.v.i);
     return true;
 }
 
 static bool
-run(call *k, uint32_t from, uint32_t to)
+run(plan_call *k, uint32_t from, uint32_t to)
 {
     const plan_assert *a;
 
@@ -660,22 +665,22 @@ run(call *k, uint32_t from, uint32_t to)
         case PLAN_CONST: k->reg[i->dst] = i->imm; break;
         case PLAN_MOVE: k->reg[i->dst] = k->reg[i->a]; break;
         case PLAN_UNARY: unary(k, i); break;
-        case PLAN_CAST: cast(k, i); break;
+        case PLAN_CAST: plan_call_cast(k, i); break;
         case PLAN_JUMP: pc = (uint32_t)i->imm.i - 1; break;
         case PLAN_JUMP_UNLESS:
             if (!k->reg[i->a].i)
                 pc = (uint32_t)i->imm.i - 1;
             break;
         case PLAN_BINARY:
-            if (!binary(k, i))
+            if (!plan_call_binary(k, i))
                 return false;
             break;
         case PLAN_LAUNCH:
-            if (!launch(k, &k->p->launches[i->imm.i]))
+            if (!plan_call_launch(k, &k->p->launches[i->imm.i]))
                 return false;
             break;
         case PLAN_PACKED:
-            if (!packed(k, i))
+            if (!plan_call_packed(k, i))
                 return false;
             break;
         case PLAN_ASSERT:
@@ -683,7 +688,7 @@ run(call *k, uint32_t from, uint32_t to)
                 break;
             a = &k->p->asserts[i->imm.i];
             snprintf(k->e->kind, sizeof k->e->kind, "%s", a->kind);
-            return fault(k, TX_CALL_ASSERTION, "%s", a->text);
+            return plan_call_fault(k, TX_CALL_ASSERTION, "%s", a->text);
         case PLAN_RETURN:
             if (i->a != PLAN_NO_REG)
                 give_value(k->result, i->type, k->reg[i->a]);
@@ -696,7 +701,7 @@ run(call *k, uint32_t from, uint32_t to)
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
 static bool
-define(call *k, const plan_define *d)
+plan_call_define(plan_call *k, const plan_define *d)
 {
     const tx_arg *a = &k->args[d->param];
     int64_t extent = d->stride ? stride_of(a, d->dim) : a->shape[d->dim], v = extent, offset = 0, lo;
@@ -725,36 +730,36 @@ define(call *k, const plan_define *d)
 }
 
 static bool
-check(call *k)
+check(plan_call *k)
 {
     const tx_plan *p = k->p;
     uint32_t first = UINT32_MAX;
 
     if (k->nargs != p->nparams)
-        return fault(k, TX_CALL_TYPE_ERROR, "Expected %u argument%s when calling:\n  `%s`, got %u", p->nparams,
-                     p->nparams == 1 ? "" : "s", p->signature, k->nargs);
+        return plan_call_fault(k, TX_CALL_TYPE_ERROR, "Expected %u argument%s when calling:\n  `%s`, got %u",
+                               p->nparams, p->nparams == 1 ? "" : "s", p->signature, k->nargs);
     for (uint32_t i = 0; i < p->nparams; i++) {
         bool ok = true;
         switch (p->params[i].kind) {
         case PLAN_P_TENSOR: ok = tensor_kind(k, i); break;
         case PLAN_P_SCALAR: ok = scalar(k, i); break;
-        case PLAN_P_POINTER: ok = pointer(k, i); break;
+        case PLAN_P_POINTER: ok = plan_call_pointer(k, i); break;
         case PLAN_P_ABSENT: ok = k->args[i].kind == TX_ARG_NONE || kind_fault(k, i, "None"); break;
         }
         if (!ok)
             return false;
     }
     for (uint32_t i = 0; i < p->ndefines; i++)
-        if (!define(k, &p->defines[i]))
+        if (!plan_call_define(k, &p->defines[i]))
             return false;
     if (!run(k, p->extents, p->body))
         return false;
     for (uint32_t i = 0; i < p->nparams; i++)
-        if (p->params[i].kind == PLAN_P_TENSOR && !check_extents(k, i, p->params[i].shape, false))
+        if (p->params[i].kind == PLAN_P_TENSOR && !plan_call_check_extents(k, i, p->params[i].shape, false))
             return false;
     for (uint32_t i = 0; i < p->nparams; i++)
         if (p->params[i].kind == PLAN_P_TENSOR &&
-            ((p->params[i].strides && !check_extents(k, i, p->params[i].strides, true)) ||
+            ((p->params[i].strides && !plan_call_check_extents(k, i, p->params[i].strides, true)) ||
              !tensor_memory(k, i, &first)))
             return false;
     return true;
@@ -766,17 +771,17 @@ tx_plan_call(const tx_plan *p, tx_arg *args, uint32_t nargs, int device_type, vo
 {
     plan_value regs[PLAN_STACK_REGS];
     tx_emu_arg out[PLAN_STACK_ARGS];
-    call k = {.p = p,
-              .args = args,
-              .nargs = nargs,
-              .device_type = device_type,
-              .device_id = -1,
-              .stream = stream,
-              .host = h,
-              .result = result,
-              .e = e,
-              .reg = regs,
-              .out = out};
+    plan_call k = {.p = p,
+                   .args = args,
+                   .nargs = nargs,
+                   .device_type = device_type,
+                   .device_id = -1,
+                   .stream = stream,
+                   .host = h,
+                   .result = result,
+                   .e = e,
+                   .reg = regs,
+                   .out = out};
     bool ok = false;
 
     memset(result, 0, sizeof *result);
@@ -788,7 +793,7 @@ tx_plan_call(const tx_plan *p, tx_arg *args, uint32_t nargs, int device_type, vo
     if (p->npacked)
         k.packed = tx_calloc(p->max_args ? p->max_args : 1, sizeof *k.packed);
     if (!k.reg || !k.out || (p->npacked && !k.packed))
-        fault(&k, TX_CALL_MEMORY_ERROR, "out of memory");
+        plan_call_fault(&k, TX_CALL_MEMORY_ERROR, "out of memory");
     else
         ok = check(&k) && run(&k, p->body, p->ninstrs);
     if (k.reg != regs)
