@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is being built by this thread, and how the functions of T find it.
 
-While a kernel is parsed its Parser stands on this thread's stack. Functions of T that make IR take the context from
-it, and those that emit statements take the builder; both raise a RuntimeError when nothing is being built.
+While a function is built, by the parser or by tirx.builder, its Building stands on this thread's stack. Functions of T
+that make IR take the context from it, and those that emit statements take the builder; both raise a RuntimeError when
+nothing is being built.
 """
 
 from __future__ import annotations
@@ -13,34 +14,34 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tirx import _core
 
 if TYPE_CHECKING:
-    from tirx.script.parser import Parser
+    from tirx.script.building import Building
 
 
 class _Thread(threading.local):
-    parser: Parser | None = None
+    building: Building | None = None
 
 
 _thread = _Thread()
 
 
-def parser() -> Parser | None:
+def parser() -> Building | None:
     """The kernel that this thread is building, or None."""
-    return _thread.parser
+    return _thread.building
 
 
-def enter(p: Parser) -> Parser | None:
+def enter(p: Building) -> Building | None:
     """Makes p the current one; gives the one to go back to with `leave`."""
-    outer = _thread.parser
-    _thread.parser = p
+    outer = _thread.building
+    _thread.building = p
     return outer
 
 
-def leave(outer: Parser | None) -> None:
-    _thread.parser = outer
+def leave(outer: Building | None) -> None:
+    _thread.building = outer
 
 
-def need(what: str) -> Parser:
-    p = _thread.parser
+def need(what: str) -> Building:
+    p = _thread.building
     if p is None:
         raise RuntimeError(f"{what} can only be used inside a kernel")
     return p
@@ -52,7 +53,7 @@ def context(what: str) -> Any:
 
 def builder(what: str) -> Any:
     """The builder, for a function that emits: counts the emission and settles what waits to be flat."""
-    p = _thread.parser
+    p = _thread.building
     if p is None:
         raise RuntimeError(f"{what} can only be used inside a kernel")
     p.emitted += 1
@@ -71,7 +72,7 @@ IR_TYPES = (_core.Expr, _core.Buffer)
 
 def fail(row: str, *args: object, outside: type[Exception] = ValueError, help: str | None = None) -> NoReturn:
     """The diagnostic `row` inside a kernel; outside, the builtin exception with the same text."""
-    p = _thread.parser
+    p = _thread.building
     words = [str(a) for a in args]
     if p is not None:
         p.ctx.fail(row, *words, help=help)

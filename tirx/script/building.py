@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function under construction: the context and builder of the core, its parameters and sizes, the frames that are
+open, and what was made but not yet named.
+
+The functions of T and the frames work on the Building of this thread (state.py), whoever made it: the parser, which
+walks a function's tree, or tirx.builder, whose functions are called one by one.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from typing import Any
+
+from tirx import _core
+from tirx.script import dtypes, state, symbols
+from tirx.script.annotations import Constexpr, HandleType, NoneType, TensorType
+from tirx.script.expressions import Expr, describe
+from tirx.script.scope import Scope
+
+_PARAM_ABSENT = 1
+_FLAG_PRIVATE, _FLAG_PERSISTENT, _FLAG_NO_CHECK, _FLAG_KERNEL = 1, 2, 4, 8
+
+
+class Options:
+    """Arguments of the decorator, and what .specialize() fixed."""
+
+    __slots__ = ("absent", "check", "constants", "is_jit", "kernel", "persistent", "private")
+
+    def __init__(self, private: bool = False, check: bool = True, persistent: bool = False, kernel: bool = False):
+        self.kernel = kernel
+        self.private = private
+        self.check = check
+        self.persistent = persistent
+        self.is_jit = False
+        self.constants: dict[str, Any] = {}
+        self.absent: set[str] = set()
+
+
+class Building:
+    """One function under construction. Python code that runs meanwhile may emit through T."""
+
+    def __init__(self, ctx: Any, name: str, dialect: str, scope: Scope):
+        self.ctx = ctx
+        self.dialect = dialect
+        self.scope = scope  # names that quoted sizes may use
+        self.builder = _core.Builder(self.ctx, name, dialect)
+        self.outer: Building | None = None
+        self.in_annotation = False
+        self.emitted = 0  # grows with everything that may have emitted a statement
+        self.helper_depth = 0  # plain Python functions being run
+
+        self.fresh: dict[int, Any] = {}  # results that no name was given yet, by identity
+        self.symbol_vars: dict[Any, tuple[Any, int]] = {}  # symbol -> (variable, span): made here or captured
+        self.outside_symbols: dict[int, tuple[Any, Any]] = {}  # id of a Symbol -> (it, its variable)
+        self.quoted_symbols: dict[str, Any] = {}  # symbols that a quoted shape made
+        self.registered: set[Any] = set()  # symbols of shapes
+        self.scalar_params: dict[str, Any] = {}
+        self.handles: list[Any] = []  # handle parameters
+
+        self.pending_frames: list[Any] = []
+        self.open_ifs: list[Any] = []
+        self.entries = 0
+        self.entries_closed = False
+        self.launch: Any = None
+
+    def at(self, node: Any) -> int:
+        raise NotImplementedError
+
+    def quoted(self, text: str, node: ast.expr | None) -> Any:
+        raise NotImplementedError
+
+    def captured(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    # ---- beginning and end -----------------------------------------------------------------------------------------
+
+    def enter(self) -> None:
+        """From now on this is what the functions of T work on; nests."""
+        self.outer = state.enter(self)
+        self.builder.activate()
+
+    def leave(self) -> None:
+        self.builder.deactivate()
+        state.leave(self.outer)
+        self.outer = None
+
+    def finish(self, check: bool) -> Any:
+        self.flatten_pending()
+        return self.builder.finish(check)
+
+    def show_warnings(self) -> None:
+        """What the compiler has to say about a function that it has accepted."""
+        for text, file, line in self.ctx.take_warnings():
+            warnings.warn_explicit(text, UserWarning, file, line)
+
+    def set_options(self, name: str, options: Options) -> None:
+        flags = (
+            _FLAG_PRIVATE * options.private
+            | _FLAG_PERSISTENT * options.persistent
+            | _FLAG_NO_CHECK * (not options.check)
+            | _FLAG_KERNEL * options.kernel
+        )
+        if flags:
+            self.builder.set_flags(flags)
+        self.builder.set_symbol(None if options.private else name)
+
+    def flatten_pending(self) -> None:
+        """Frames that stood as statements in plain Python code: they are flat."""
+        while self.pending_frames:
+            self.pending_frames[0].flat()
+
+    # ---- parameters ------------------------------------------------------------------------------------------------
+
+    def parameter(self, name: str, value: Any, options: Options, node: ast.expr | None = None) -> Any:
+        """The next parameter: `value` is what stands behind its colon, `node` its text. Gives what the body uses."""
+        if isinstance(value, Constexpr):
+            self.ctx.fail("CONSTEXPR_PARAMETER", name)
+        if isinstance(value, dtypes.Optional) or is_typing_optional(value):
+            if not options.is_jit:
+                self.ctx.fail("OPTIONAL_PARAMETER", name)
+            if name in options.absent:
+                return self.absent_parameter(name)
+            value = value.inner if isinstance(value, dtypes.Optional) else typing_optional(value)
+        if isinstance(value, dtypes.DType):
+            variable = self.scalar_params.get(name)
+            if variable is None:
+                variable = self.scalar_params[name] = _core.var(self.ctx, "param", name, value.dtype)
+            return self.bind_parameter(name, variable)
+        if isinstance(value, HandleType):
+            variable = _core.var(self.ctx, "param", name, "handle", value.elem, value.scope)
+            self.handles.append(variable)
+            return self.bind_parameter(name, variable)
+        if isinstance(value, TensorType):
+            return self.bind_parameter(name, self.tensor(name, value, node))
+        if isinstance(value, NoneType):
+            return self.absent_parameter(name)
+        if node is not None:
+            self.at(node)
+        self.ctx.fail("BAD_PARAMETER", name, describe(value))
+
+    def bind_parameter(self, name: str, x: Any) -> Any:
+        self.scope.names[name] = x
+        self.builder.param(name, x)
+        return x
+
+    def absent_parameter(self, name: str) -> None:
+        """g1 leaves the parameter out of the call, g2 keeps its place."""
+        self.scope.names[name] = None
+        if self.dialect == "g2":
+            self.builder.param(name, _core.var(self.ctx, "param", name, "handle"), _PARAM_ABSENT)
+
+    def tensor(self, name: str, t: TensorType, node: ast.expr | None) -> Any:
+        fields = {k: v for k, v in t.fields.items() if v is not None and v != 0}
+        shape = [self.dimension(d, node) for d in t.shape]
+        strides = fields.get("strides")
+        if strides is not None:
+            fields["strides"] = strides = [self.dimension(s, node) for s in strides]
+        for key in ("elem_offset", "byte_offset"):
+            if key in fields:
+                fields[key] = self.dimension(fields[key], node)
+        if node is not None:
+            self.at(node)
+        if t.is_g2:
+            fields["flags"] = 128
+        buffer = _core.buffer(self.ctx, name, shape, t.dtype, **fields)
+        self.add_equations(shape, strides)
+        return buffer
+
+    # ---- sizes -----------------------------------------------------------------------------------------------------
+
+    def dimension(self, d: Any, node: ast.expr | None) -> Any:
+        """An extent, stride or offset as it was written: a number, an expression, or a quoted one."""
+        if node is not None:
+            self.at(node)
+        if isinstance(d, str):
+            return self.quoted(d, node)
+        if isinstance(d, symbols.Deferred):
+            return d.__tirx_expr__(self.ctx)
+        return self.captured(d)
+
+    def make_symbol(self, name: str, dtype: str) -> Expr:
+        variable = _core.var(self.ctx, "symbol", name, dtype)
+        self.symbol_vars[variable] = (variable, self.ctx.span)
+        return variable
+
+    def new_symbol(self, dtype: str) -> Expr:
+        """T.int32() in a kernel."""
+        variable = _core.var(self.ctx, "free", "v", dtype)
+        if dtype in ("int32", "int64", "uint32", "uint64") and self.builder.zone == "host":
+            self.symbol_vars[variable] = (variable, self.ctx.span)
+        self.fresh[id(variable)] = variable
+        return variable
+
+    def declares_quoted(self, name: str, value: Expr) -> bool:
+        """`n = T.int32()` behind a parameter of shape ("n",): the printed form declares the symbol once more."""
+        before = self.quoted_symbols.get(name)
+        if before is None or value not in self.symbol_vars or self.scope.names.get(name) is not before:
+            return False
+        if before.dtype != value.dtype:
+            return False
+        self.forget_fresh(value)
+        return True
+
+    def new_pointer(self, made: HandleType) -> Expr:
+        variable = _core.var(self.ctx, "free", "p", "handle", made.elem, made.scope)
+        self.fresh[id(variable)] = variable
+        return variable
+
+    def captured_symbol(self, symbol: symbols.Symbol) -> Expr:
+        found = self.outside_symbols.get(id(symbol))
+        if found is None:
+            found = self.outside_symbols[id(symbol)] = (symbol, self.make_symbol(symbol.name, symbol.dtype))
+        return found[1]
+
+    def type_parameter(self, variable: Any) -> Expr:
+        """def f[n](...), def f[N: T.int64](...): a size."""
+        found = self.outside_symbols.get(id(variable))
+        if found is None:
+            bound = variable.__bound__
+            dtype = "int32" if bound in (None, int) else _core.parse_dtype(bound)
+            found = self.outside_symbols[id(variable)] = (variable, self.make_symbol(variable.__name__, dtype))
+        return found[1]
+
+    def add_equations(self, shape: list[Any], strides: list[Any] | None) -> None:
+        """Dimensions and strides of a parameter: what the call gets the symbols from."""
+        for e in (*shape, *(strides or ())):
+            if isinstance(e, Expr):
+                self.register_symbols(e)
+
+    def register_symbols(self, e: Expr) -> None:
+        if e.op == "VAR":
+            if e in self.symbol_vars and e not in self.registered:
+                self.registered.add(e)
+                self.builder.add_symbol(e)
+            return
+        for a in e.args:
+            self.register_symbols(a)
+
+    # ---- results without a name ------------------------------------------------------------------------------------
+
+    def add_fresh(self, x: Any) -> Any:
+        self.fresh[id(x)] = x
+        return x
+
+    def is_fresh(self, x: Any) -> bool:
+        return id(x) in self.fresh
+
+    def take_fresh(self, x: Any, name: str) -> None:
+        del self.fresh[id(x)]
+        _core.rename(x, name)
+
+    def forget_fresh(self, x: Any) -> None:
+        self.fresh.pop(id(x), None)
+
+
+def is_typing_optional(x: Any) -> bool:
+    args = getattr(x, "__args__", None)
+    return args is not None and len(args) == 2 and type(None) in args
+
+
+def typing_optional(x: Any) -> Any:
+    return next(a for a in x.__args__ if a is not type(None))
