@@ -288,9 +288,11 @@ class Function:
     def show(self, style: str | None = None, **options: Any) -> None: ...
     def with_attr(self, key: str, value: Any) -> "Function": ...
     def without_attr(self, key: str) -> "Function": ...
-    body: Expr          # the statement that it is
-    def with_body(self, body: Expr) -> "Function": ...                # a statement of the same context
-    def specialize(self, values: dict[Expr | str, Any]) -> "Function": ...  # scalar parameters and symbols become constants
+    body: Expr  # the statement that it is
+    def with_body(self, body: Expr) -> "Function": ...  # a statement of the same context
+    def specialize(
+        self, values: dict[Expr | str, Any]
+    ) -> "Function": ...  # scalar parameters and symbols become constants
     def structural_hash(self) -> int: ...
     # == is identity; tirx.structural_equal(a, b) compares
 

@@ -130,12 +130,16 @@ def _is_numpy_scalar(x: Any) -> bool:
     return type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 and hasattr(x, "item")
 
 
+_LEAVES = frozenset((ast.Name, ast.Constant))  # what most operands are
+
+
 def _has_call(node: ast.AST) -> bool:
     """Whether the expression holds a call; found once per node."""
     try:
         return node._tirx_call  # type: ignore[attr-defined]
     except AttributeError:
-        found = isinstance(node, ast.Call) or any(map(_has_call, ast.iter_child_nodes(node)))
+        kind = node.__class__
+        found = kind is ast.Call or (kind not in _LEAVES and any(map(_has_call, ast.iter_child_nodes(node))))
         node._tirx_call = found  # type: ignore[attr-defined]
         return found
 

@@ -20,6 +20,7 @@ _WORD = re.compile(r"\w+")
 
 _trees: dict[int, tuple[Any, Source]] = {}  # id of a code object -> (it, its tree); annotations are not in the code
 _texts: dict[str, list[str]] = {}
+_known: dict[str, dict[int, ast.FunctionDef]] = {}  # of a registered text: functions by their first lines
 _lock = threading.Lock()
 
 
@@ -56,13 +57,21 @@ def of_function(function: Any) -> Source:
     return found
 
 
-def register(file: str, text: str) -> None:
-    """Makes a text known that is in no file (tirx.from_source), until `forget`."""
+def register(file: str, text: str, tree: ast.Module) -> None:
+    """Makes a text known that is in no file (tirx.from_source), until `forget`, with the tree that was read of it."""
     _texts[file] = text.splitlines(keepends=True)
+    _known[file] = found = {}
+    todo: list[ast.stmt] = [*tree.body]
+    for s in todo:
+        if isinstance(s, ast.FunctionDef):
+            found[min([s.lineno, *(d.lineno for d in s.decorator_list)])] = s
+        elif isinstance(s, ast.ClassDef):
+            todo.extend(s.body)
 
 
 def forget(file: str) -> None:
     _texts.pop(file, None)
+    _known.pop(file, None)
 
 
 def lines_of(file: str) -> list[str]:
@@ -83,6 +92,12 @@ def _find(code: Any, lines: list[str]) -> Source:
     start = code.co_firstlineno - 1
     if not 0 <= start < len(lines):
         raise NoSource
+    known = _known.get(code.co_filename, {}).get(code.co_firstlineno)
+    if known is not None:
+        text = "".join(lines[start : known.end_lineno])
+        if not _is_tree_of(known, code, text):
+            raise NoSource
+        return Source(code.co_filename, text, start + 1, 0, known)
     margin = _margin(lines[start])
     end = start + 1
     while True:

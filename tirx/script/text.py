@@ -45,7 +45,8 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
     names = _names()
     text = _without_type_parameters(text, names)
     try:
-        plain = _without_known_imports(ctx, text, source.read_tree(text, name)) if "import" in text else text
+        tree = source.read_tree(text, name)
+        plain = _without_known_imports(ctx, text, tree) if "import" in text else text
         code = compile(plain, name, "exec", dont_inherit=True)
     except SyntaxError as e:
         if isinstance(e, DiagnosticError):
@@ -59,7 +60,7 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
         ctx.fail("PYTHON_RECURSION")
     names.update(extra_vars or {})
     before = set(names)
-    source.register(name, text)
+    source.register(name, text, tree)
     try:
         exec(code, names)
     except NameError as e:
