@@ -41,6 +41,7 @@
 #include "lower/launch.c"
 #include "lower/packed_api.c"
 #include "lower/pipeline.c"
+#include "lower/registers.c"
 #include "lower/resolve.c"
 #include "lower/scope.c"
 #include "lower/simplify_pass.c"

@@ -285,6 +285,14 @@ intrin_ptx(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec prec)
 }
 
 static void
+intrin_fence_operand(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec prec)
+{
+    (void)r;
+    (void)prec;
+    em_fence_operand(e, o, n);
+}
+
+static void
 intrin_ldg(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec prec)
 {
     bool p = tx_bits(n->dtype) < 32 && em_paren(o, EM_UNARY, prec);
@@ -480,6 +488,7 @@ static const intrin_row intrin_rows[TX_OP__COUNT] = {
     [TX_OP_NANO_SLEEP]     = {intrin_call, "__nanosleep", EM_H_NONE, 0, 1, false},
     [TX_OP_CLOCK64]        = {intrin_cast_call, "clock64", EM_H_NONE, 0, 0, false},
     [TX_OP_MBAR_WAIT]      = {intrin_mbar_wait, "tirx_cuda_mbarrier_wait", EM_H_MBAR_WAIT, 90, 2, false},
+    [TX_OP_FENCE_OPERAND]  = {intrin_fence_operand, NULL, EM_H_NONE, 0, 0, false},
     [TX_OP_TRAP_UNLESS]    = {intrin_call, "tirx_cuda_trap_unless", EM_H_TRAP_UNLESS, 0, 1, false},
     [TX_OP_PRINTF]         = {intrin_printf, "printf", EM_H_NONE, 0, 0, false},
     [TX_OP_FUNC_CALL]      = {intrin_function, NULL, EM_H_NONE, 0, 0, false},

@@ -385,3 +385,37 @@ em_ptx(em *e, tx_sb *o, const tx_node *n)
     }
     free_helper(&h);
 }
+
+/* Registers in an empty asm, written and read there: the compiler cannot move what computes or uses them across. */
+void
+em_fence_operand(em *e, tx_sb *o, const tx_node *n)
+{
+    tx_sb name = {0}, params = {0}, outs = {0}, text = {0};
+    tx_dtype last = TX_VOID;
+
+    tx_sb_f(&name, "tirx_cuda_fence_operand_%u", n->nargs);
+    for (uint32_t i = 0; i < n->nargs; i++) {
+        tx_dtype t = n->arg[i]->arg[0]->dtype;
+        ptx_carrier k = carrier_of(t);
+        if (t != last)
+            tx_sb_f(&name, "_%u%s", i, em_suffix(t));
+        last = t;
+        em_elem_type(e, t); /* brings its typedef along */
+        tx_sb_f(&params, "%s%s& a%u", i ? ", " : "", k.type, i);
+        tx_sb_f(&outs, "%s\"+%s\"(a%u)", i ? ", " : "", k.constraint, i);
+    }
+    tx_sb_f(&text, "static __device__ __forceinline__ void %s(%s) {\n  asm volatile(\"\" : %s : : \"memory\");\n}\n",
+            name.text, params.n ? params.text : "", outs.n ? outs.text : "");
+    if (!text.failed && !name.failed)
+        em_make_helper(e, name.text, text.text);
+    tx_sb_f(o, "%s(", name.text);
+    for (uint32_t i = 0; i < n->nargs; i++) {
+        tx_sb_puts(o, i ? ", " : "");
+        em_element(e, o, n->arg[i]->arg[0]->u.buf, n->arg[i]->arg[0]->arg[0], EM_ARG);
+    }
+    tx_sb_putc(o, ')');
+    tx_sb_free(&name);
+    tx_sb_free(&params);
+    tx_sb_free(&outs);
+    em_done(e, &text);
+}

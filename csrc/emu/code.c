@@ -367,6 +367,8 @@ note_addressed(tx_code *g, const tx_node *n, int depth)
         note_ptx(g, n, depth);
         return;
     }
+    if (n->op == TX_OP_FENCE_OPERAND)
+        return;
     if (n->op == TX_OP_ADDRESS_OF)
         tx_code_learn(g, n->arg[0]->u.buf->data, FACT_ADDRESSED);
     if (n->op == TX_OP_BUFFER_DATA)

@@ -336,6 +336,7 @@ tx_code_call(tx_code *g, const tx_node *n, unsigned lane)
         g->code.at[at].imm = tx_code_live(g);
         at_site(g, at, n, "", "waits at");
         return r;
+    case TX_OP_FENCE_OPERAND: return r; /* the emulator moves nothing */
     case TX_OP_THREAD_FENCE: tx_code_emit(g, V_FENCE, 0, 0, 0, 0, 0, 0); return r;
     case TX_OP_SHFL:
     case TX_OP_SHFL_UP:

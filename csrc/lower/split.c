@@ -2,7 +2,7 @@
  * parameters keep the user's order, then come symbols and host values in the order in which the kernel's text needs them,
  * then sizes that only the emulator's bounds checks read (TX_PARAM_SHAPE_ONLY). Launch bounds and dynamic shared memory
  * are lifted out of the body; the host part may not touch device memory. SPDX-License-Identifier: Apache-2.0 */
-#include "lower/passes.h"
+#include "lower/registers.h"
 
 /* ---- free variables of a region ------------------------------------------------------------------------------------- */
 
@@ -447,7 +447,7 @@ region(tx_rewriter *r, const tx_node *n)
         f->block[i] = n->arg[TX_L_BLOCK_X + i] ? n->arg[TX_L_BLOCK_X + i] : tx_int(s->c, TX_I32, 1);
     f->body = kernel_body(s, &k, n->arg[TX_L_BODY]);
     if (!f->body || !f->block[0] || !f->block[1] || !f->block[2] || !check_bounds(&k) || !dynamic_memory(&k) ||
-        !split_parameters(&k))
+        !split_parameters(&k) || !tx_register_budget(s->c, f))
         return NULL;
     for (int i = 0; i < 3; i++)
         if (f->block[i]->op != TX_OP_INT)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tirx import _core
 from tirx.script import later, state
+from tirx.script.cuda_matrix import wgmma
 from tirx.script.cuda_values import (
     bfloat1622float2,
     copy_8b,
@@ -69,6 +70,7 @@ __all__ = [
     "sm100_2sm_leader_smem_addr",
     "sm100_tma_2sm_mbarrier_addr",
     "smem_addr_from_uint64",
+    "wgmma",
 ]
 
 _FULL_MASK = 0xFFFFFFFF

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
+import math
 import operator
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
@@ -93,8 +95,8 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 _PLAIN_TYPES = {int, float, bool, str, FunctionType, ModuleType, type, type(None), Expr, Buffer, Region}
 _IMPURE = {op[1] for op in _core.ops() if not op[5] & 8} - {"VAR"}  # what depends on memory or has an effect
 
-
 _MANY_NODES = 4096
+_MOST_SPREAD = 256  # elements of one starred buffer
 
 
 class MetaVar:
@@ -244,10 +246,30 @@ class Expressions:
         found: list[Any] = []
         for n in nodes:
             if n.__class__ is ast.Starred:
-                found.extend(self.value(n.value))
+                found.extend(self.spread(n))  # type: ignore[arg-type]
             else:
                 found.append(self.eval(n))
         return found
+
+    def spread(self, node: ast.Starred) -> Any:
+        """The values of *x. Of a buffer, or a region of one, its elements in row-major order: each is a place that can
+        be written to."""
+        x = self.value(node.value)
+        if x.__class__ is Buffer:
+            start, extent, x = None, x.shape, x
+        elif x.__class__ is Region:
+            start, extent, x = x.start, x.extent, x.buffer
+        else:
+            return x
+        self.at(node)
+        lengths = [e if isinstance(e, int) else e.value if e.op == "INT" else None for e in extent]
+        if None in lengths or math.prod(lengths) > _MOST_SPREAD:
+            what = "has no constant length" if None in lengths else f"has more than {_MOST_SPREAD} elements"
+            self.ctx.fail("BAD_CALL", f"'*' of buffer {x.name}, which {what}", help="spread a part: *x[0:64]")
+        return [
+            x[i if start is None else tuple(map(operator.add, start, i))]
+            for i in itertools.product(*map(range, lengths))
+        ]
 
     def dict(self, node: ast.Dict) -> dict:
         found: dict[Any, Any] = {}
@@ -489,7 +511,7 @@ class Expressions:
         args: list[Any] = []
         for a in node.args:
             if a.__class__ is ast.Starred:
-                args.extend(self.value(a.value))  # type: ignore[attr-defined]
+                args.extend(self.spread(a))
             else:
                 args.append(self.value(a))
         if node.keywords:

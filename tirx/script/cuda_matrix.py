@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""T.cuda.wgmma: what stands around the matrix instructions of Hopper: descriptors of tiles in shared memory, and the
+registers of accumulators. Descriptors are plain uint64 expressions, so every back end has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tirx import _core
+from tirx.script import state
+from tirx.script.ops import RECEIPT, Receipt, emit
+
+_ADDRESS_BITS = 0x3FFFF  # of a shared address; the lowest four are dropped
+
+
+def _number(dtype: str, x: int) -> Any:
+    return _core.literal(state.context("T.cuda"), dtype, x)
+
+
+def _cast(dtype: str, x: Any) -> Any:
+    return _core.cast(state.context("T.cuda"), dtype, x)
+
+
+def shared_address(smem_ptr: Any) -> Any:
+    """The 32-bit address of a pointer, a buffer, or an address that is one already."""
+    ctx = state.context("T.cuda")
+    if isinstance(smem_ptr, _core.Buffer) and not smem_ptr.is_cell:
+        smem_ptr = smem_ptr.data
+    if isinstance(smem_ptr, _core.Expr) and smem_ptr.dtype == "handle":
+        return _core.op(ctx, "CVTA_SHARED", smem_ptr)
+    return _core.cast(ctx, "uint32", smem_ptr)
+
+
+def store_through(what: str, pointer: Any, value: Any) -> Receipt:
+    """Stores into the scalar or element that `pointer` leads to: T.address_of(x), x.ptr_to([i]), or x itself."""
+    place = pointer
+    if isinstance(place, _core.Expr) and place.op == "ADDRESS_OF":
+        place = place.args[0]
+    if isinstance(place, _core.Expr) and place.op == "BUFFER_DATA":
+        place = place.buffer
+    if isinstance(place, _core.Buffer):
+        place = place[(0,) * len(place.shape)]
+    if not isinstance(place, _core.Expr) or place.op != "LOAD":
+        raise TypeError(f"{what} writes into a variable: pass T.address_of(x), where x: T.uint64")
+    state.builder(what).store(place.buffer, list(place.args), value)
+    return RECEIPT
+
+
+def _offset(what: str, name: str, x: Any) -> Any:
+    if isinstance(x, int):
+        if not 0 <= x < 1 << 14:
+            raise ValueError(f"{what}: {name} is in units of 16 bytes, 0..16383, got {x}")
+        return _number("uint64", x)
+    return _cast("uint64", x) & _number("uint64", 0x3FFF)
+
+
+class Wgmma:
+    """T.cuda.wgmma."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "T.cuda.wgmma"
+
+    @staticmethod
+    def matrix_descriptor(smem_ptr: Any, ldo: Any, sdo: Any, swizzle: int) -> Any:
+        """The uint64 that says where a tile lies. ldo and sdo in units of 16 bytes; swizzle 0..3: none, 32 to 128 B."""
+        what = "T.cuda.wgmma.matrix_descriptor"
+        if not isinstance(swizzle, int) or swizzle not in (0, 1, 2, 3):
+            raise ValueError(f"{what}: swizzle must be 0, 1, 2 or 3 (none, 32, 64, 128 bytes), got {swizzle!r}")
+        mode = (0, 3, 2, 1)[swizzle]
+        address = shared_address(smem_ptr) & _number("uint32", _ADDRESS_BITS)
+        low = _cast("uint64", address >> _number("uint32", 4))
+        fields = _offset(what, "ldo", ldo) << _number("uint64", 16) | _offset(what, "sdo", sdo) << _number("uint64", 32)
+        return low | (fields | _number("uint64", mode << 62))
+
+    @staticmethod
+    def encode_matrix_descriptor(desc: Any, smem_ptr: Any, ldo: Any, sdo: Any, swizzle: int) -> Receipt:
+        """matrix_descriptor, stored where `desc` points to."""
+        what = "T.cuda.wgmma.encode_matrix_descriptor"
+        return store_through(what, desc, Wgmma.matrix_descriptor(smem_ptr, ldo, sdo, swizzle))
+
+    @staticmethod
+    def advance(desc: Any, nbytes: Any) -> Any:
+        """The descriptor of the tile `nbytes` further on: only its low 32 bits change, so that the rest can stay in a
+        uniform register."""
+        if isinstance(nbytes, int) and nbytes % 16:
+            raise ValueError(f"T.cuda.wgmma.advance: a tile starts at a multiple of 16 bytes, got {nbytes}")
+        d = _cast("uint64", desc)
+        step = (
+            _number("uint32", nbytes >> 4 & 0xFFFFFFFF)
+            if isinstance(nbytes, int)
+            else _cast("uint32", nbytes) >> _number("uint32", 4)
+        )
+        high = d >> _number("uint64", 32) << _number("uint64", 32)
+        return high | _cast("uint64", _cast("uint32", d) + step)
+
+    @staticmethod
+    def fence_operand(*registers: Any) -> Receipt:
+        """Keeps what computes these registers before this place, and what uses them behind it: fence_operand(*acc)
+        stands before the first T.ptx.wgmma.mma_async and behind the wait for the last."""
+        ctx = state.context("T.cuda.wgmma.fence_operand")
+        places = []
+        for r in registers:
+            if isinstance(r, _core.Buffer):
+                r = r[(0,) * len(r.shape)]
+            if isinstance(r, _core.Expr) and r.op == "ADDRESS_OF":
+                r = r.args[0]
+            if not isinstance(r, _core.Expr) or r.op != "LOAD" or r.buffer.scope() != "local":
+                raise TypeError("T.cuda.wgmma.fence_operand takes registers: elements of local buffers, or *acc")
+            if r.dtype not in ("float32", "uint32", "int32"):
+                raise TypeError(f"T.cuda.wgmma.fence_operand takes 32-bit registers, got {r.dtype}")
+            places.append(_core.address_of(ctx, r))
+        return emit(_core.make(ctx, "FENCE_OPERAND", "void", tuple(places))) if places else RECEIPT
+
+    @staticmethod
+    def noop_barrier(register: Any) -> Receipt:
+        """fence_operand of one register."""
+        return Wgmma.fence_operand(register)
+
+
+wgmma = Wgmma()
