@@ -19,7 +19,9 @@ from tirx import compiler
 HEAD = """from tirx.script import tirx as T
 
 @T.prim_func
-def long_kernel(A: T.Buffer((64, 4096), "float32"), B: T.Buffer((64, 4096), "float16"), C: T.Buffer((64, 4096), "float32")):
+def long_kernel(
+    A: T.Buffer((64, 4096), "float32"), B: T.Buffer((64, 4096), "float16"), C: T.Buffer((64, 4096), "float32")
+):
     T.device_entry()
     bx = T.cta_id([64])
     tx = T.thread_id([128])

@@ -18,8 +18,11 @@ class Error(Exception):
 class DiagnosticError(Error, SyntaxError):
     """A fault in a kernel's source: filename, lineno, offset, end_lineno, end_offset and text say where.
 
-    str(e) is the whole message: place, text, the line with a caret, help.
+    str(e) is the whole message: place, text, the line with a caret, help. `others` holds further faults of the same
+    kernel, whose messages are in str(e), too.
     """
+
+    others: tuple[DiagnosticError, ...] = ()
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

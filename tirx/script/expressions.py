@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 
 from tirx import _core
 from tirx.script import symbols
-from tirx.script.scope import MISSING, Lost, Names
+from tirx.script.recovery import Followed
+from tirx.script.scope import MISSING, Failed, Lost, Names
 
 Expr, Buffer, Region = _core.Expr, _core.Buffer, _core.Region
 IR = (Expr, Buffer)
@@ -184,14 +185,14 @@ class Expressions:
         cls = value.__class__
         if cls in _PLAIN_TYPES:
             return value
-        if value is MISSING or cls is Lost:
+        if value is MISSING or cls is Lost or cls is Failed:
             self.at(node)
             self.undefined(node.id, value)
         return self.captured(value)
 
     def read(self, name: str, value: Any) -> Any:
         """A name in code that Python evaluates as it stands."""
-        if value.__class__ is Lost:
+        if value.__class__ in (Lost, Failed):
             self.undefined(name, value)
         return self.captured(value)
 
@@ -206,6 +207,8 @@ class Expressions:
         return value
 
     def undefined(self, name: str, value: Any) -> None:
+        if value.__class__ is Failed:
+            raise Followed
         if value.__class__ is Lost:
             self.ctx.fail("UNDEFINED_NAME", name, value.why)
         names = self.scope.visible() | set(dir(builtins))

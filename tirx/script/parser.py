@@ -20,6 +20,7 @@ from tirx.script.annotations import Constexpr
 from tirx.script.building import Building, Options, is_typing_optional
 from tirx.script.expressions import IR, Expressions
 from tirx.script.functions import Functions, shared_names
+from tirx.script.recovery import Followed
 from tirx.script.scope import Scope
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -48,6 +49,7 @@ class Parser(Functions, Expressions, Building):
         self.hoists: dict[str, list[Any]] = {}  # names that both arms of a branch around bind -> [scope, cell, depth]
         self.operands: list[list[Any]] = []  # values that wait for another operand of theirs
         self.run_time = 0  # run-time blocks around
+        self.begin_recovery()
 
     # ---- the whole function ----------------------------------------------------------------------------------------
 
@@ -59,16 +61,27 @@ class Parser(Functions, Expressions, Building):
             self.set_options(self.source.name, options)
             self.signature_of_kernel(node, annotations, options)
             self.block(node.body)
+            if self.faults:
+                raise Followed  # what was told on the way is raised below
             self.flatten_pending()
             self.at(node)
             made = self.finish(options.check)
         except Exception as e:
-            self.explain(e)
-            raise
+            raise self.fault_of(e) from None
         finally:
             self.leave()
         self.show_warnings()
         return made
+
+    def fault_of(self, e: Exception) -> Exception:
+        """What to raise for an exception that has ended the walk."""
+        if not self.faults:
+            try:
+                self.explain(e)
+            except DiagnosticError as told:
+                return told
+            return e
+        return self.all_faults(e)
 
     def file_index(self, found: source.Source) -> int:
         index = self.files.get(id(found))

@@ -30,6 +30,12 @@ class Lost:
         self.why = why
 
 
+class Failed:
+    """A name whose statement failed: reading it is a fault that was told already."""
+
+    __slots__ = ()
+
+
 class Scope:
     """Names of one expanded function. `parent` is where the text of an inner function stands, not its caller."""
 
@@ -73,6 +79,8 @@ class Scope:
         """Ends a block. What it bound is gone; what it rebound is lost."""
         names = self.names
         for name, before in self.blocks.pop().items():
+            if names[name].__class__ is Failed:
+                continue
             if before is MISSING:
                 names[name] = Lost(f" (it was bound inside {what} that has ended)")
             elif isinstance(before, Lost):

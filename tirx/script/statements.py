@@ -14,21 +14,28 @@ from typing import Any
 from tirx.script import frames
 from tirx.script.assignment import Assignments, arms_store
 from tirx.script.expressions import IR, Expr, MetaVar, describe
+from tirx.script.recovery import Recovery
 from tirx.script.scope import MISSING, Lost
 
 
-class Statements(Assignments):
+class Statements(Assignments, Recovery):
     """The part of the Parser that walks statements."""
 
     def block(self, nodes: list[ast.stmt]) -> str | None:
         for node in nodes:
-            visit = _STATEMENTS.get(node.__class__)
-            if visit is None:
-                self.at(node)
-                self.ctx.fail("UNSUPPORTED_STATEMENT", _STATEMENT_NAMES.get(type(node), type(node).__name__))
-            jump = visit(self, node)
-            if self.pending_frames:
-                self.flatten_pending()
+            before = self.state_before()
+            try:
+                visit = _STATEMENTS.get(node.__class__)
+                if visit is None:
+                    self.at(node)
+                    self.ctx.fail("UNSUPPORTED_STATEMENT", _STATEMENT_NAMES.get(type(node), type(node).__name__))
+                jump = visit(self, node)
+                if self.pending_frames:
+                    self.flatten_pending()
+            except Exception as e:
+                if not self.recover(node, e, before):
+                    raise
+                continue
             if jump is not None:
                 return jump
         return None
