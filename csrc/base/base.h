@@ -160,6 +160,15 @@ void tx_sb_puts(tx_sb *s, const char *text);
 void tx_sb_putc(tx_sb *s, char ch);
 void tx_sb_f(tx_sb *s, const char *fmt, ...) TX_PRINTF(2, 3);
 void tx_sb_vf(tx_sb *s, const char *fmt, va_list ap);
+
+/* The name most like a mistyped one, for "did you mean": `found`, or NULL when none of those tried is near. */
+typedef struct tx_near {
+    const char *wanted, *found;
+    unsigned best;
+} tx_near;
+tx_near tx_near_to(const char *wanted);
+void tx_near_try(tx_near *near, const char *name);
+
 struct tx_strtab;
 void tx_strtab_free(struct tx_strtab *t); /* for tx_ctx_free */
 

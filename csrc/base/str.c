@@ -175,3 +175,48 @@ tx_sb_f(tx_sb *s, const char *fmt, ...)
     tx_sb_vf(s, fmt, ap);
     va_end(ap);
 }
+
+/* ---- near names -------------------------------------------------------------------------------------------------- */
+
+/* Insertions, deletions and replacements that make b of a; many when b is long. */
+static unsigned
+edit_distance(const char *a, const char *b)
+{
+    unsigned row[32];
+    size_t nb = strlen(b);
+
+    if (nb + 1 > sizeof row / sizeof *row)
+        return 99;
+    for (unsigned j = 0; j <= nb; j++)
+        row[j] = j;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= nb; j++) {
+            unsigned up = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+            best = up + 1 < best ? up + 1 : best;
+            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = up;
+        }
+    }
+    return row[nb];
+}
+
+tx_near
+tx_near_to(const char *wanted)
+{
+    size_t n = strlen(wanted);
+
+    return (tx_near){.wanted = wanted, .best = n < 3 ? 1 : n < 6 ? 2 : 3}; /* fewer than these */
+}
+
+void
+tx_near_try(tx_near *near, const char *name)
+{
+    unsigned d = edit_distance(near->wanted, name);
+
+    if (d < near->best) {
+        near->best = d;
+        near->found = name;
+    }
+}

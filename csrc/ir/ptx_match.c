@@ -90,7 +90,7 @@ tx_ptx_open(const char *const *tokens, uint32_t n, void (*f)(void *self, const c
 
 typedef struct listing {
     tx_sb text, seen;
-    const char *like; /* near names to this one */
+    tx_near near;
     const char *slot;
     int n;
 } listing;
@@ -113,6 +113,7 @@ list_family(void *self, const char *slot, const char *choice)
     listing *l = self;
 
     (void)slot;
+    tx_near_try(&l->near, choice);
     if (!was_seen(l, choice))
         tx_sb_f(&l->text, "%s%s", l->n++ ? ", " : "", choice);
 }
@@ -124,6 +125,7 @@ list_open(void *self, const char *slot, const char *choice)
     listing *l = self;
     char key[96];
 
+    tx_near_try(&l->near, choice);
     if (l->text.n > 400) /* a line that nobody reads to its end */
         return;
     snprintf(key, sizeof key, "%s=%s", slot ? slot : "", choice);
@@ -139,13 +141,24 @@ list_open(void *self, const char *slot, const char *choice)
     l->slot = slot;
 }
 
+static const char *
+did_you_mean(const tx_near *near, char *to, size_t size)
+{
+    if (!near->found)
+        return NULL;
+    snprintf(to, size, "did you mean '%s'?", near->found);
+    return to;
+}
+
 static bool
 no_such_family(tx_ctx *c, const char *family)
 {
-    listing l = {.n = 0};
+    listing l = {.near = tx_near_to(family)};
+    char help[64];
 
     tx_ptx_open(NULL, 0, list_family, &l);
-    tx_fail(c, c->span, TX_E_PTX_FAMILY, family, l.text.text ? l.text.text : "");
+    tx_fail_help(c, c->span, did_you_mean(&l.near, help, sizeof help), TX_E_PTX_FAMILY, family,
+                 l.text.text ? l.text.text : "");
     tx_sb_free(&l.text);
     tx_sb_free(&l.seen);
     return false;
@@ -154,12 +167,14 @@ no_such_family(tx_ctx *c, const char *family)
 static bool
 no_such_modifier(tx_ctx *c, const char *const *tokens, uint32_t n)
 {
-    listing l = {.n = 0};
+    listing l = {.near = tx_near_to(tokens[n - 1])};
+    char help[64];
 
     tx_ptx_open(tokens, n - 1, list_open, &l);
     if (l.slot)
         tx_sb_putc(&l.text, '}');
-    tx_fail(c, c->span, TX_E_PTX_MODIFIER, tokens[n - 1], tokens[0], l.text.n ? l.text.text : "none");
+    tx_fail_help(c, c->span, did_you_mean(&l.near, help, sizeof help), TX_E_PTX_MODIFIER, tokens[n - 1], tokens[0],
+                 l.text.n ? l.text.text : "none");
     tx_sb_free(&l.text);
     tx_sb_free(&l.seen);
     return false;

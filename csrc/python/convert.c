@@ -99,36 +99,12 @@ tx_py_dtype_text(tx_py_state *s, PyObject *x, tx_dtype *out, PyObject **text)
     return ok;
 }
 
-/* Insertions, deletions and replacements that make b of a, up to limit. */
-static unsigned
-edit_distance(const char *a, const char *b)
-{
-    unsigned row[32];
-    size_t nb = strlen(b);
-
-    if (nb + 1 > sizeof row / sizeof *row)
-        return 99;
-    for (unsigned j = 0; j <= nb; j++)
-        row[j] = j;
-    for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= nb; j++) {
-            unsigned up = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
-            best = up + 1 < best ? up + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = up;
-        }
-    }
-    return row[nb];
-}
-
 bool
 tx_py_as_dtype(tx_py_context *ctx, PyObject *x, tx_dtype *out)
 {
     PyObject *text;
-    const char *p, *near = NULL, *hint = "";
-    unsigned best = 3;
+    const char *p, *hint = "";
+    tx_near near;
 
     if (tx_py_dtype_text(ctx->state, x, out, &text)) {
         Py_DECREF(text);
@@ -138,16 +114,12 @@ tx_py_as_dtype(tx_py_context *ctx, PyObject *x, tx_dtype *out)
         Py_XDECREF(text);
         return false;
     }
-    for (unsigned k = 0; k < TX_KIND__COUNT; k++) {
-        unsigned d = edit_distance(p, tx_kinds[k].text);
-        if (d < best) {
-            best = d;
-            near = tx_kinds[k].text;
-        }
-    }
-    if (near) {
-        const tx_str *s = tx_intern_f(ctx->c, "; did you mean '%s'?", near);
-        hint = s ? s->text : "";
+    near = tx_near_to(p);
+    for (unsigned k = 0; k < TX_KIND__COUNT; k++)
+        tx_near_try(&near, tx_kinds[k].text);
+    if (near.found) {
+        const tx_str *found = tx_intern_f(ctx->c, "; did you mean '%s'?", near.found);
+        hint = found ? found->text : "";
     }
     tx_fail(ctx->c, ctx->c->span, TX_E_BAD_DTYPE, p, hint);
     Py_DECREF(text);

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import itertools
 import math
 import operator
@@ -147,6 +148,15 @@ def _has_call(node: ast.AST) -> bool:
         return found
 
 
+# expressions that a kernel may not hold: name, what to write instead
+_REFUSED: dict[type, tuple[str, str | None]] = {
+    ast.NamedExpr: ("':='", "assign in a statement of its own, before this one"),
+    ast.Yield: ("yield", None),
+    ast.YieldFrom: ("yield from", None),
+    ast.Await: ("await", None),
+}
+
+
 class Expressions:
     """The part of the Parser that evaluates."""
 
@@ -161,9 +171,13 @@ class Expressions:
         try:
             visit = _EXPRESSIONS[node.__class__]
         except KeyError:
-            self.at(node)
-            self.ctx.fail("UNSUPPORTED_EXPRESSION", type(node).__name__)
+            self.refuse_expression(node)
         return visit(self, node)
+
+    def refuse_expression(self, node: ast.expr) -> None:
+        self.at(node)
+        name, instead = _REFUSED.get(node.__class__, (type(node).__name__, None))
+        self.ctx.fail("UNSUPPORTED_EXPRESSION", name, help=instead)
 
     def value(self, node: ast.expr) -> Any:
         """The same, where a meta_var means what it holds."""
@@ -545,7 +559,26 @@ class Expressions:
             return expand(self, args, keywords)
         if not callable(function):
             self.ctx.fail("BAD_CALL", f"{_describe(function)} is not callable")
-        return function(*args, **keywords)
+        try:
+            return function(*args, **keywords)
+        except TypeError as e:
+            if "unexpected keyword argument" in str(e):
+                self.unknown_keyword(function, keywords, e)
+            raise
+
+    def unknown_keyword(self, function: Any, keywords: dict[str, Any], e: TypeError) -> None:
+        """The same fault with the names that the function takes."""
+        import difflib
+
+        try:
+            known = [n for n, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
+        except (TypeError, ValueError):
+            return
+        for name in keywords:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1, 0.6)
+                said = f"did you mean '{near[0]}'?" if near else f"it takes {', '.join(known)}"
+                self.ctx.fail("PYTHON_TYPE", str(e), help=said)
 
     def call_helper(self, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
         """A plain Python function: runs now, may emit through T."""
@@ -566,8 +599,7 @@ class Expressions:
         if code is None:
             for n in ast.walk(node):
                 if isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
-                    self.at(n)
-                    self.ctx.fail("UNSUPPORTED_EXPRESSION", type(n).__name__)
+                    self.refuse_expression(n)
             code = compile(ast.Expression(node), self.file_name, "eval", dont_inherit=True)
             code = shifted(code, self.line_offset)
             node._tirx_code = code  # type: ignore[attr-defined]

@@ -28,7 +28,7 @@ class Statements(Assignments, Recovery):
                 visit = _STATEMENTS.get(node.__class__)
                 if visit is None:
                     self.at(node)
-                    self.ctx.fail("UNSUPPORTED_STATEMENT", _STATEMENT_NAMES.get(type(node), type(node).__name__))
+                    self.refuse_statement(node)
                 jump = visit(self, node)
                 if self.pending_frames:
                     self.flatten_pending()
@@ -39,6 +39,10 @@ class Statements(Assignments, Recovery):
             if jump is not None:
                 return jump
         return None
+
+    def refuse_statement(self, node: ast.stmt) -> None:
+        name, instead = _REFUSED.get(type(node), (type(node).__name__, None))
+        self.ctx.fail("UNSUPPORTED_STATEMENT", name, help=instead)
 
     def inner(self, nodes: list[ast.stmt], what: str) -> None:
         """A block of its own at run time."""
@@ -344,18 +348,19 @@ _STATEMENTS: dict[type, Callable[[Any, Any], str | None]] = {
     ast.Assert: Statements.assert_,
     ast.Nonlocal: Statements.nonlocal_,
 }
-_STATEMENT_NAMES: dict[type, str] = {
-    ast.Try: "try",
-    ast.Raise: "raise",
-    ast.Delete: "del",
-    ast.Global: "global",
-    ast.Import: "import",
-    ast.ImportFrom: "import",
-    ast.ClassDef: "class",
-    ast.Match: "match",
-    ast.AsyncFor: "async for",
-    ast.AsyncWith: "async with",
-    ast.AsyncFunctionDef: "async def",
+# statements that a kernel may not hold: name, what to write instead
+_REFUSED: dict[type, tuple[str, str | None]] = {
+    ast.Try: ("try", "a kernel has no exceptions; test what may go wrong"),
+    ast.Raise: ("raise", 'assert a condition: assert x > 0, "text"'),
+    ast.Delete: ("del", "a name ends with the block that binds it"),
+    ast.Global: ("global", "a kernel cannot assign to names outside it; pass a buffer"),
+    ast.Import: ("import", "import outside the kernel"),
+    ast.ImportFrom: ("import", "import outside the kernel"),
+    ast.ClassDef: ("class", "define the class outside the kernel, with @T.meta_class if its methods make code"),
+    ast.Match: ("match", "write if / elif / else"),
+    ast.AsyncFor: ("async for", None),
+    ast.AsyncWith: ("async with", None),
+    ast.AsyncFunctionDef: ("async def", None),
 }
 if hasattr(ast, "TryStar"):
-    _STATEMENT_NAMES[ast.TryStar] = "try"
+    _REFUSED[ast.TryStar] = _REFUSED[ast.Try]
