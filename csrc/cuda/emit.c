@@ -153,8 +153,10 @@ emit_param(em *e, tx_sb *o, const tx_param *p, bool restrict_all)
 
     if (p->flags & TX_PARAM_TENSORMAP) {
         em_use(e, EM_H_TENSORMAP);
-        if ((name = em_declare(e, v, "")))
+        if ((name = em_declare(e, v, ""))) {
+            name->by_value = true;
             tx_sb_f(o, "const __grid_constant__ CUtensorMap %s", name->text);
+        }
         return;
     }
     if (!tx_is_handle(v->dtype)) {

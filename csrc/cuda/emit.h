@@ -36,6 +36,7 @@ typedef struct em_name {
     const char *text;
     tx_dtype elem; /* pointers and cells: dtype of the storage behind it */
     bool cell;     /* a plain scalar, not a pointer */
+    bool by_value; /* a tensor map as a kernel's parameter: the variable's value is its address */
     bool bytes;    /* dynamic shared memory: an array of uchar */
     bool data;     /* its value depends on what was read or passed, so it may be any value of its dtype */
 } em_name;

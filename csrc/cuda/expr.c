@@ -128,7 +128,7 @@ expr_var(em *e, tx_sb *o, const tx_node *n, em_prec prec)
     if (tx_lanes(n->dtype) > 1)
         em_lane_of(e, o, n->dtype, name->text, (unsigned)e->lane);
     else
-        tx_sb_puts(o, name->text);
+        tx_sb_f(o, "%s%s", name->by_value ? "&" : "", name->text);
 }
 
 static void

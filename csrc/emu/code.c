@@ -321,6 +321,9 @@ bind_params(tx_code *g)
             tx_storage st = {
                 .kind = ST_MEM, .mem = g->mems.n - 1, .origin = b && b->origin ? b->origin : b, .fp4 = m.fp4};
             tx_code_bind_storage(g, q->var, st);
+            m.target = q->flags & TX_PARAM_TENSORMAP;
+            if (m.target && !tx_push(g->c, &g->mems, m))
+                g->failed = true;
             if (b && b->data != q->var)
                 tx_code_bind_storage(g, b->data, st);
             continue;

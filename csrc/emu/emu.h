@@ -3,6 +3,7 @@
 #ifndef TX_EMU_H
 #define TX_EMU_H
 
+#include "layout/layout.h"
 #include "lower/lower.h"
 
 /* One kernel argument: by value in 8 bytes, or a pointer with the bytes that may be touched through it. */
@@ -16,6 +17,10 @@ typedef struct tx_emu_arg {
     size_t nbytes; /* pointers: bytes reachable from p on (declared shape, never more); 0 for scalars */
     size_t before; /* pointers: bytes reachable before p, through negative strides */
     bool readonly; /* pointers: a store is a report */
+    /* Tensor maps: p leads to their 128 bytes, and these say where the tensor behind them lies (NULL: not known). */
+    void *target;
+    size_t target_nbytes, target_before;
+    bool target_readonly;
 } tx_emu_arg;
 
 typedef struct tx_emu_program tx_emu_program; /* immutable, shared by threads; holds all it needs (no context) */

@@ -153,8 +153,9 @@ new_cta(tx_vm *vm)
         tx_mem *at = &cta->mem[i];
         if (m->scope == TX_GLOBAL) {
             const tx_emu_arg *a = &vm->l->args[m->param];
-            at->base = a->v.p, at->readonly = a->readonly;
-            at->nbytes = a->v.p ? (int64_t)a->nbytes : 0, at->before = a->v.p ? (int64_t)a->before : 0;
+            at->base = m->target ? a->target : a->v.p, at->readonly = m->target ? a->target_readonly : a->readonly;
+            at->nbytes = !at->base ? 0 : (int64_t)(m->target ? a->target_nbytes : a->nbytes);
+            at->before = !at->base ? 0 : (int64_t)(m->target ? a->target_before : a->before);
         } else if (m->scope != TX_LOCAL) {
             int64_t off = m->dyn ? align16(p->static_smem) : m->offset;
             at->base = cta->shared + off;

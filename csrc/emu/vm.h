@@ -127,6 +127,7 @@ typedef struct tx_memory {
     int64_t offset; /* shared: in the CTA's bytes; local: in a thread's bytes */
     int64_t nbytes;
     bool fp4;
+    bool target; /* global: not the argument itself, a tensor map, but the tensor behind it */
 } tx_memory;
 
 /* What a frame or a launch must fill in before the code runs. */
@@ -385,6 +386,14 @@ int tx_vm_ptx(tx_vm *vm, tx_frag *f, const tx_insn *in);
 int tx_ptx_exchange(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there);
 uint64_t tx_ptx_pointer(const tx_vm *vm, uint64_t address); /* an address in the shared window to a pointer */
 uint32_t tx_ptx_window(const tx_vm *vm, uint64_t pointer);  /* and back; 0: not a pointer to shared memory */
+
+/* tensormap.c: tensor maps in the kernel's memory, and what lies at the addresses that they hold. */
+/* The map that a pointer (a register's value) leads to; false: it leads to no map, *why says so in words. Works on maps that
+ * came as arguments and on those that tensormap.replace has written to global or shared memory. */
+bool tx_vm_tensormap(const tx_vm *vm, uint64_t pointer, tx_tensormap *t, const char **why);
+/* The memory in which a host address lies, and the offset there (vm->mem[*mem].base + *off == address): a tensor that the
+ * kernel has as an argument if one contains the address, else the tensor behind a map. false: in none of them. */
+bool tx_vm_global_at(const tx_vm *vm, uint64_t address, uint32_t *mem, int64_t *off);
 
 /* warp.c */
 int tx_vm_warp_op(tx_vm *vm, tx_frag *f, const tx_insn *in); /* WSYNC SHFL VOTE WREDUCE */

@@ -227,6 +227,8 @@ tx_address_of(tx_ctx *c, const tx_node *load)
 {
     if (!load)
         return NULL;
+    if (load->op == TX_OP_VAR && tx_is_handle(load->dtype) && tx_kind(load->elem) == TX_KIND_TENSORMAP)
+        return load; /* the name of a tensor map is its address already */
     if (load->op != TX_OP_LOAD && !(load->op == TX_OP_VAR && tx_class(load->dtype) == TX_CLS_O))
         return tx_fail(c, tx_place_of(c, load), TX_E_NOT_A_LOAD, tx_dtype_name(c, load->dtype));
     return tx_make(c, TX_OP_ADDRESS_OF, TX_HANDLE, (tx_payload){0}, &load, 1);

@@ -322,6 +322,11 @@ bool tx_same_expr(const tx_node *a, const tx_node *b); /* pure expressions: same
 
 tx_var *tx_new_var(tx_ctx *c, tx_var_kind kind, const tx_str *name, tx_dtype dtype);
 tx_var *tx_new_ptr_var(tx_ctx *c, tx_var_kind kind, const tx_str *name, tx_dtype elem, tx_scope scope);
+static inline bool
+tx_is_tensormap(const tx_var *v) /* the variable names a tensor map: as a value it is the map's address */
+{
+    return tx_is_handle(v->dtype) && tx_kind(v->elem) == TX_KIND_TENSORMAP;
+}
 
 enum tx_buffer_flag {
     TX_BUF_CELL = 1,      /* mutable scalar used by name; shape (1,) */

@@ -182,6 +182,7 @@ set_pointee(tx_node *n, const tx_node *const *args)
             n->scope = args[0]->u.buf->scope;
         }
         return;
+    case TX_OP_STACK_ALLOCA: n->elem = TX_DTYPE(TX_KIND_TENSORMAP, 1); return;
     case TX_OP_SELECT:
     case TX_OP_IF_THEN_ELSE:
     case TX_OP_LET: from = args[1]; break;

@@ -296,9 +296,23 @@ add_user_params(kernel *k, const needs *s)
         if (!v || !tx_map_ptr(&s->text, v))
             continue;
         p.var = v;
+        if (tx_is_tensormap(v))
+            p.flags |= TX_PARAM_TENSORMAP;
         if (p.buffer && !(p.name = tx_intern_f(k->c, "%s_ptr", p.buffer->name->text)))
             return false;
         if (!add_param(k, p, p.buffer ? tx_buffer_data(k->c, p.buffer) : v->node))
+            return false;
+    }
+    return true;
+}
+
+/* Maps that the host zone makes come directly after the user's parameters. */
+static bool
+add_tensormaps(kernel *k, tx_var *const *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        tx_param p = {.var = v[i], .name = v[i]->name, .flags = TX_PARAM_TENSORMAP, .span = v[i]->span};
+        if (tx_is_tensormap(v[i]) && !param_of(k->f, v[i]) && !add_param(k, p, v[i]->node))
             return false;
     }
     return true;
@@ -309,6 +323,8 @@ add_values(kernel *k, tx_var *const *v, uint32_t n, const needs *s, bool checks)
 {
     for (uint32_t i = 0; i < n; i++) {
         tx_param p = {.var = v[i], .name = v[i]->name, .flags = checks ? TX_PARAM_SHAPE_ONLY : 0, .span = v[i]->span};
+        if (tx_is_tensormap(v[i]))
+            continue;
         if (checks ? tx_map_ptr(&s->text, v[i]) != NULL : param_of(k->f, v[i]) != NULL)
             continue;
         if (tx_is_handle(v[i]->dtype)) {
@@ -333,7 +349,8 @@ split_parameters(kernel *k)
     visit(&s, k->k->body);
     if (s.failed && !k->c->nerrors)
         tx_fail(k->c, 0, TX_E_NO_MEMORY);
-    ok = !s.failed && add_user_params(k, &s) && add_values(k, s.text_order.at, s.text_order.n, &s, false) &&
+    ok = !s.failed && add_user_params(k, &s) && add_tensormaps(k, s.text_order.at, s.text_order.n) &&
+         add_values(k, s.text_order.at, s.text_order.n, &s, false) &&
          add_values(k, s.shape_order.at, s.shape_order.n, &s, true);
     tx_map_free(&s.bound);
     tx_map_free(&s.text);

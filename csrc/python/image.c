@@ -59,7 +59,8 @@ add_kernel(tx_py_image *m, tx_ctx *c, const tx_func *f)
     if (!m->kernel_names[k] || !m->arg_types[k])
         return false;
     for (uint32_t i = 0; i < f->nparams; i++)
-        m->arg_types[k][i] = f->params[i].var->dtype;
+        m->arg_types[k][i] =
+            f->params[i].flags & TX_PARAM_TENSORMAP ? TX_DTYPE(TX_KIND_TENSORMAP, 1) : f->params[i].var->dtype;
     return m->device_type == TX_DEV_CUDA || (m->programs[k] = tx_emu_compile(c, f)) != NULL;
 }
 

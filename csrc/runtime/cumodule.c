@@ -219,6 +219,10 @@ cu_params(const tx_resolved_launch *l, const tx_dtype *types, void **params, uin
     for (uint32_t i = 0; i < l->nvisible; i++) {
         tx_dtype t = types[i];
 
+        if (tx_kind(t) == TX_KIND_TENSORMAP) { /* its 128 bytes themselves */
+            params[i] = l->args[i].v.p;
+            continue;
+        }
         params[i] = (void *)(uintptr_t)&l->args[i].v;
         if (!tx_is_float(t) || tx_kind(t) == TX_KIND_F64)
             continue;

@@ -62,11 +62,13 @@ driver_bind(struct driver_state *s, void *lib, tx_call_error *e)
     const struct {
         const char *name;
         void *slot;
-    } want[] = {
+    } want[] =
+        {
 #define FN(name, exported, params) {exported, &s->api.name},
-        TX_DRIVER_FUNCTIONS(FN)
+            TX_DRIVER_FUNCTIONS(FN)},
+      may_lack[] = {TX_DRIVER_OPTIONAL(FN)
 #undef FN
-    };
+      };
 
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         void *fn = dlsym(lib, want[i].name);
@@ -75,6 +77,11 @@ driver_bind(struct driver_state *s, void *lib, tx_call_error *e)
             return driver_say(e, 0, "the CUDA driver is too old: it has no %s; CUDA 11.8's driver or later is needed",
                               want[i].name);
         memcpy(want[i].slot, &fn, sizeof fn);
+    }
+    for (size_t i = 0; i < sizeof may_lack / sizeof *may_lack; i++) {
+        void *fn = dlsym(lib, may_lack[i].name);
+
+        memcpy(may_lack[i].slot, &fn, sizeof fn);
     }
     return true;
 }
@@ -254,6 +261,55 @@ tx_driver_pointer_device(const void *p, int *device, tx_call_error *e)
         return false;
     rc = d->PointerGetAttribute(device, CU_POINTER_DEVICE_ORDINAL, (CUdeviceptr)(uintptr_t)p);
     return rc == 0 ? true : tx_driver_fail(e, "cuPointerGetAttribute", rc);
+}
+
+/* ---- tensor maps ------------------------------------------------------------------------------------------------------ */
+
+static CUresult
+driver_encode(const tx_driver_api *d, const tx_tensormap *t, void *bytes)
+{
+    uint64_t dim[TX_TM_RANK], stride[TX_TM_RANK];
+    uint32_t box[TX_TM_RANK], estride[TX_TM_RANK];
+    int lower[TX_TM_RANK] = {0}, upper[TX_TM_RANK] = {0};
+    void *address = (void *)(uintptr_t)t->address;
+
+    for (int i = 0; i < t->rank; i++) {
+        dim[i] = (uint64_t)t->dim[i];
+        box[i] = (uint32_t)t->box[i];
+        estride[i] = (uint32_t)t->estride[i];
+        if (i > 0)
+            stride[i - 1] = (uint64_t)t->stride[i];
+        if (i < 3) {
+            lower[i] = (int)t->lower[i];
+            upper[i] = (int)t->upper[i];
+        }
+    }
+    if (t->im2col)
+        return d->TensorMapEncodeIm2col(bytes, (int)t->dtype, (unsigned)t->rank, address, dim, stride, lower, upper,
+                                        (unsigned)t->channels, (unsigned)t->pixels, estride, (int)t->interleave,
+                                        (int)t->swizzle, (int)t->l2, (int)t->oob);
+    return d->TensorMapEncodeTiled(bytes, (int)t->dtype, (unsigned)t->rank, address, dim, stride, box, estride,
+                                   (int)t->interleave, (int)t->swizzle, (int)t->l2, (int)t->oob);
+}
+
+bool
+tx_driver_tensormap(int device, const tx_tensormap *t, void *bytes, tx_call_error *e)
+{
+    const tx_driver_api *d = tx_driver(e);
+    const char *name = t->im2col ? "cuTensorMapEncodeIm2col" : "cuTensorMapEncodeTiled";
+    CUcontext saved;
+    CUresult rc;
+
+    if (!d)
+        return false;
+    if (!d->TensorMapEncodeTiled || !d->TensorMapEncodeIm2col)
+        return driver_say(e, 0, "the CUDA driver is too old: it has no %s; CUDA 12.0's driver or later is needed",
+                          name);
+    if (!tx_driver_enter(d, device, &saved, e))
+        return false;
+    rc = driver_encode(d, t, bytes);
+    tx_driver_leave(d, saved);
+    return rc == 0 ? true : tx_driver_fail(e, name, rc);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------- */

@@ -82,9 +82,19 @@ typedef struct CUlaunchConfig {
     FN(MemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr, const void *, size_t))                         \
     FN(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *, CUdeviceptr, size_t))
 
+/* What drivers older than CUDA 12.0's lack: NULL there. Enumerations of the driver are ints. */
+#define TX_DRIVER_OPTIONAL(FN)                                                                                      \
+    FN(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                              \
+       (void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, \
+        int, int, int))                                                                                             \
+    FN(TensorMapEncodeIm2col, "cuTensorMapEncodeIm2col",                                                            \
+       (void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const int *, const int *, unsigned,      \
+        unsigned, const uint32_t *, int, int, int, int))
+
 typedef struct tx_driver_api {
 #define FN(name, exported, params) CUresult(*name) params;
     TX_DRIVER_FUNCTIONS(FN)
+    TX_DRIVER_OPTIONAL(FN)
 #undef FN
 } tx_driver_api;
 

@@ -3,7 +3,7 @@
  * launches. Takes a lowered module; gives a tx_plan that needs no context. SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/plan.h"
 
-typedef struct compiler {
+typedef struct plan_compiler {
     tx_ctx *c;
     const tx_module *m;
     const tx_func *host;
@@ -15,6 +15,8 @@ typedef struct compiler {
     TX_VEC(plan_launch) launches;
     TX_VEC(plan_packed) packed;
     TX_VEC(plan_assert) asserts;
+    TX_VEC(plan_encode) encodes;
+    tx_map slots; /* tx_var (a tensor map) -> slot + 1 */
     int depth;
 } compiler;
 
@@ -200,6 +202,61 @@ plan_expr(compiler *k, const tx_node *n)
     return r;
 }
 
+/* ---- tensor maps ------------------------------------------------------------------------------------------------- */
+
+uint16_t
+tx_plan_expr(compiler *k, const tx_node *n)
+{
+    return plan_expr(k, n);
+}
+
+bool
+tx_plan_slot_of(compiler *k, const tx_var *v, uint32_t *slot)
+{
+    uint64_t at;
+
+    if (!tx_map_get(&k->slots, (uint64_t)(uintptr_t)v, &at))
+        return false;
+    *slot = (uint32_t)(at - 1);
+    return true;
+}
+
+bool
+tx_plan_data_of(compiler *k, const tx_var *v, uint32_t *param)
+{
+    uint64_t at;
+
+    if (!tx_map_get(&k->data, (uint64_t)(uintptr_t)v, &at))
+        return false;
+    *param = (uint32_t)(at - 1);
+    return true;
+}
+
+/* A variable that names a map: the value is room for a new one, or another such variable. */
+static bool
+bind_map(compiler *k, const tx_var *v, const tx_node *value)
+{
+    uint32_t slot;
+
+    if (value->op == TX_OP_STACK_ALLOCA)
+        slot = k->p->nmaps++;
+    else if (value->op != TX_OP_VAR || !tx_plan_slot_of(k, value->u.var, &slot))
+        return plan_unsupported(k, value) != PLAN_NO_REG;
+    return tx_map_put(&k->slots, (uint64_t)(uintptr_t)v, (uint64_t)slot + 1) || no_memory(k);
+}
+
+static bool
+plan_encode_call(compiler *k, const tx_node *n)
+{
+    plan_encode made = {0};
+
+    if (tx_plan_encode_step(k, k->c, n, &made) && tx_push(k->c, &k->encodes, made))
+        return plan_put(k, (plan_instr){.code = PLAN_ENCODE, .imm.i = k->encodes.n - 1});
+    tx_free(made.name);
+    tx_free(made.fills);
+    return false;
+}
+
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
 static bool
@@ -209,6 +266,10 @@ add_operand(compiler *k, const tx_node *n, plan_operand *out)
     const tx_var *v = n->op == TX_OP_BUFFER_DATA ? n->u.buf->data : n->op == TX_OP_VAR ? n->u.var : NULL;
 
     out->type = n->dtype;
+    if (n->op == TX_OP_VAR && tx_plan_slot_of(k, n->u.var, &out->param)) {
+        out->kind = PLAN_MAP;
+        return true;
+    }
     if (n->op == TX_OP_STR) {
         out->kind = PLAN_STRING;
         out->text = keep_text(k, n->u.s->text);
@@ -289,7 +350,12 @@ add_launch(compiler *k, const tx_node *n)
 static bool
 add_packed(compiler *k, const tx_node *n, uint16_t dst)
 {
-    plan_packed call = {.nargs = n->nargs, .name = keep_text(k, n->u.call->name->text)};
+    plan_packed call = {.nargs = n->nargs};
+
+    if (tx_plan_encodes(n->u.call->name->text))
+        return plan_encode_call(k, n) &&
+               (dst == PLAN_NO_REG || plan_put(k, (plan_instr){.code = PLAN_CONST, .dst = dst, .type = n->dtype}));
+    call.name = keep_text(k, n->u.call->name->text);
 
     if (!call.name || !tx_push(k->c, &k->packed, call)) {
         tx_free(call.name);
@@ -412,6 +478,8 @@ stmt_inner(compiler *k, const tx_node *n)
                 return false;
         return true;
     case TX_OP_BIND:
+        if (tx_is_tensormap(n->u.var))
+            return bind_map(k, n->u.var, n->arg[0]);
         if (n->arg[0]->op == TX_OP_CALL_PACKED) {
             r = set_var_reg(k, n->u.var, new_reg(k, n->span));
             return r != PLAN_NO_REG && add_packed(k, n->arg[0], r);
@@ -519,7 +587,10 @@ param_kinds(compiler *k)
             continue;
         }
         to->type = from->buffer ? from->buffer->dtype : from->var->dtype;
-        to->kind = from->buffer ? PLAN_P_TENSOR : tx_is_handle(from->var->dtype) ? PLAN_P_POINTER : PLAN_P_SCALAR;
+        to->kind = from->buffer                     ? PLAN_P_TENSOR
+                   : tx_is_tensormap(from->var)     ? PLAN_P_MAP
+                   : tx_is_handle(from->var->dtype) ? PLAN_P_POINTER
+                                                    : PLAN_P_SCALAR;
         if (to->kind == PLAN_P_SCALAR) {
             to->reg = set_var_reg(k, from->var, new_reg(k, from->span));
             if (to->reg == PLAN_NO_REG)
@@ -684,8 +755,8 @@ plan_signature(compiler *k)
             }
             tx_sb_puts(&s, "], ");
         }
-        if (p->kind == PLAN_P_ABSENT)
-            tx_sb_puts(&s, "None");
+        if (p->kind == PLAN_P_ABSENT || p->kind == PLAN_P_MAP)
+            tx_sb_puts(&s, p->kind == PLAN_P_MAP ? "TensorMap" : "None");
         else
             tx_dtype_print(p->type, &s);
         tx_sb_puts(&s, p->kind == PLAN_P_TENSOR ? ")" : "");
@@ -735,10 +806,13 @@ tx_plan_compile(tx_ctx *c, const tx_module *lowered, const tx_func *host)
     kept = keep_array(&k, k.launches.at, k.launches.n, sizeof *p->launches, (void **)&p->launches) && kept;
     kept = keep_array(&k, k.packed.at, k.packed.n, sizeof *p->packed, (void **)&p->packed) && kept;
     kept = keep_array(&k, k.asserts.at, k.asserts.n, sizeof *p->asserts, (void **)&p->asserts) && kept;
+    kept = keep_array(&k, k.encodes.at, k.encodes.n, sizeof *p->encodes, (void **)&p->encodes) && kept;
     p->ninstrs = p->instrs ? k.code.n : 0;
     p->nlaunches = p->launches ? k.launches.n : 0;
     p->npacked = p->packed ? k.packed.n : 0;
     p->nasserts = p->asserts ? k.asserts.n : 0;
+    p->nencodes = p->encodes ? k.encodes.n : 0;
+    tx_map_free(&k.slots);
     tx_map_free(&k.regs);
     tx_map_free(&k.data);
     tx_map_free(&k.texts);
@@ -794,6 +868,11 @@ tx_plan_free(tx_plan *p)
         tx_free(p->asserts[i].kind);
         tx_free(p->asserts[i].text);
     }
+    for (uint32_t i = 0; i < p->nencodes; i++) {
+        tx_free(p->encodes[i].name);
+        tx_free(p->encodes[i].fills);
+    }
+    tx_free(p->encodes);
     tx_free(p->params);
     tx_free(p->defines);
     tx_free(p->instrs);

@@ -5,7 +5,7 @@
 
 #include "runtime/runtime.h"
 
-enum { PLAN_NO_REG = 0xffff, PLAN_STACK_REGS = 128, PLAN_MAX_REGS = 4096, PLAN_STACK_ARGS = 64 };
+enum { PLAN_NO_REG = 0xffff, PLAN_STACK_REGS = 128, PLAN_MAX_REGS = 4096, PLAN_STACK_ARGS = 64, PLAN_STACK_MAPS = 4 };
 
 typedef union plan_value {
     int64_t i;
@@ -24,7 +24,8 @@ typedef enum plan_code {
     PLAN_LAUNCH,      /* launches[imm] */
     PLAN_PACKED,      /* packed[imm]; dst = result or PLAN_NO_REG */
     PLAN_ASSERT,      /* a is 0: asserts[imm] is raised */
-    PLAN_RETURN       /* a, or nothing when PLAN_NO_REG */
+    PLAN_RETURN,      /* a, or nothing when PLAN_NO_REG */
+    PLAN_ENCODE       /* encodes[imm]: a tensor map */
 } plan_code;
 
 typedef struct plan_instr {
@@ -37,9 +38,9 @@ typedef struct plan_instr {
 
 /* An argument of a kernel or of a packed call. */
 typedef struct plan_operand {
-    enum { PLAN_REG, PLAN_TENSOR, PLAN_STRING } kind;
+    enum { PLAN_REG, PLAN_TENSOR, PLAN_STRING, PLAN_MAP } kind;
     uint16_t reg;   /* PLAN_REG */
-    uint32_t param; /* PLAN_TENSOR: the parameter whose data it is */
+    uint32_t param; /* PLAN_TENSOR: the parameter whose data it is; PLAN_MAP: the slot of the map */
     tx_dtype type;
     char *text; /* PLAN_STRING */
 } plan_operand;
@@ -59,6 +60,20 @@ typedef struct plan_packed {
     plan_operand *args;
 } plan_packed;
 
+/* Encoding of a tensor map into a slot, 128 bytes that a call has for each T.tvm_stack_alloca. */
+typedef struct plan_fill {
+    uint16_t at, reg; /* the int64 at this offset of a tx_tensormap comes from a register */
+} plan_fill;
+typedef struct plan_encode {
+    uint32_t slot;
+    char *name;       /* of the map's variable */
+    tx_tensormap map; /* what is known; the rest is TX_TM_UNKNOWN */
+    uint32_t param;   /* the tensor, or pointer, that the address comes from */
+    uint16_t offset;  /* bytes behind it; PLAN_NO_REG: 0 */
+    uint32_t nfills;
+    plan_fill *fills;
+} plan_encode;
+
 typedef struct plan_assert {
     char *kind, *text;
 } plan_assert;
@@ -73,7 +88,7 @@ typedef struct plan_extent {
 } plan_extent;
 
 typedef struct plan_param {
-    enum { PLAN_P_TENSOR, PLAN_P_SCALAR, PLAN_P_POINTER, PLAN_P_ABSENT } kind;
+    enum { PLAN_P_TENSOR, PLAN_P_SCALAR, PLAN_P_POINTER, PLAN_P_ABSENT, PLAN_P_MAP } kind;
     char *name;        /* the parameter's */
     char *buffer_name; /* the tensor's, or the parameter's again */
     tx_dtype type;
@@ -111,6 +126,20 @@ struct tx_plan {
     plan_packed *packed;
     plan_assert *asserts;
     tx_dtype ret;
+    uint32_t nmaps, nencodes;
+    plan_encode *encodes;
 };
+
+/* ---- plan_tensormap.c: the steps that encode tensor maps ------------------------------------------------------------- */
+
+struct plan_compiler; /* plan.c */
+/* Whether a packed call encodes a tensor map. */
+bool tx_plan_encodes(const char *packed);
+/* The step for such a call; what is wrong with it already is a diagnostic. The caller frees name and fills. */
+bool tx_plan_encode_step(struct plan_compiler *k, tx_ctx *c, const tx_node *n, plan_encode *out);
+/* What the step needs of the compiler. */
+uint16_t tx_plan_expr(struct plan_compiler *k, const tx_node *n);                /* PLAN_NO_REG: told */
+bool tx_plan_slot_of(struct plan_compiler *k, const tx_var *v, uint32_t *slot);  /* false: not a map of this function */
+bool tx_plan_data_of(struct plan_compiler *k, const tx_var *v, uint32_t *param); /* false: no argument's data */
 
 #endif

@@ -6,6 +6,11 @@
 
 #include "runtime/plan.h"
 
+typedef struct plan_slot { /* one map of a call */
+    const plan_encode *by; /* NULL: nothing has encoded it yet */
+    bool empty;            /* it would be over no element: there is no such map */
+} plan_slot;
+
 typedef struct plan_call {
     const tx_plan *p;
     tx_arg *args;
@@ -18,6 +23,8 @@ typedef struct plan_call {
     plan_value *reg;
     tx_emu_arg *out; /* p->max_args entries */
     tx_arg *packed;  /* p->max_args entries, only with packed calls */
+    uint8_t *maps;   /* p->nmaps tensor maps, aligned */
+    plan_slot *slot; /* p->nmaps entries */
 } plan_call;
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
@@ -248,6 +255,36 @@ is_compact(const tx_arg *a)
             return false;
     }
     return true;
+}
+
+/* A ready map: an object of tirx.tensor_map, or the address of 128 bytes on the host. */
+static bool
+map_argument(plan_call *k, uint32_t i)
+{
+    const tx_arg *a = &k->args[i];
+    tx_tensormap t;
+    int64_t nbytes;
+
+    if (a->kind == TX_ARG_MAP) {
+        if (!on_device(k, a))
+            return arg_fault(k, TX_CALL_VALUE_ERROR, i, "Mismatched tensor map",
+                             "expected a map over a tensor on %s, got one on %s", device_text(k->device_type),
+                             device_text(a->device_type));
+        if (a->device_type == TX_DEV_CUDA && k->device_id < 0)
+            k->device_id = a->device_id;
+        return true;
+    }
+    if (a->kind == TX_ARG_TENSOR) {
+        nbytes = a->ndim == 1 ? a->shape[0] * tx_dtype_bytes(a->dtype) : 0;
+        if (a->device_type == TX_DEV_CUDA || nbytes != TX_TM_BYTES || !is_compact(a))
+            return arg_fault(k, TX_CALL_TYPE_ERROR, i, "Mismatched tensor map",
+                             "expected a map of tirx.tensor_map(...), or a vector of 128 bytes on the host");
+    } else if (a->kind != TX_ARG_POINTER || !a->v.p) {
+        return kind_fault(k, i, "TensorMap");
+    }
+    if (tx_tensormap_decode(a->v.p, &t))
+        return true;
+    return arg_fault(k, TX_CALL_VALUE_ERROR, i, "Mismatched tensor map", "the 128 bytes are no tensor map");
 }
 
 static bool
@@ -505,10 +542,34 @@ reach(const tx_arg *a, size_t *from, size_t *before)
     *before = (size_t)-first * (size_t)tx_dtype_bytes(a->dtype);
 }
 
+/* A tensor map as a kernel's argument: one that this call has encoded, or a ready one. */
+static void
+map_operand(plan_call *k, const plan_operand *o, tx_emu_arg *to)
+{
+    const tx_arg *a = &k->args[o->kind == PLAN_MAP ? k->slot[o->param].by->param : o->param];
+
+    to->v.p = o->kind == PLAN_MAP ? k->maps + (size_t)o->param * TX_TM_BYTES : a->v.p;
+    to->nbytes = TX_TM_BYTES;
+    to->readonly = true;
+    to->target_readonly = a->readonly;
+    if (a->kind == TX_ARG_MAP) {
+        to->target = (void *)(uintptr_t)a->dims[TX_MAP_TARGET];
+        to->target_nbytes = (size_t)a->dims[TX_MAP_NBYTES];
+        to->target_before = (size_t)a->dims[TX_MAP_BEFORE];
+    } else if (o->kind == PLAN_MAP && a->kind == TX_ARG_TENSOR) {
+        to->target = a->v.p;
+        reach(a, &to->target_nbytes, &to->target_before);
+    }
+}
+
 static void
 kernel_argument(plan_call *k, const plan_operand *o, tx_emu_arg *to)
 {
     memset(to, 0, sizeof *to);
+    if (o->kind == PLAN_MAP || (o->kind == PLAN_TENSOR && k->p->params[o->param].kind == PLAN_P_MAP)) {
+        map_operand(k, o, to);
+        return;
+    }
     if (o->kind == PLAN_TENSOR) {
         const tx_arg *a = &k->args[o->param];
         bool tensor = a->kind == TX_ARG_TENSOR;
@@ -570,6 +631,58 @@ launch_shape(plan_call *k, const plan_launch *l, tx_resolved_launch *r)
 }
 
 static bool
+map_fault(plan_call *k, const plan_encode *m, const char *text)
+{
+    return plan_call_fault(k, TX_CALL_VALUE_ERROR, "Invalid tensor map %s when calling:\n  `%s`,\n  %s", m->name,
+                           k->p->signature, text);
+}
+
+static bool
+plan_call_encode(plan_call *k, const plan_encode *m)
+{
+    tx_tensormap t = m->map;
+    const tx_arg *a = &k->args[m->param];
+    uint8_t *bytes = k->maps + (size_t)m->slot * TX_TM_BYTES;
+    char text[256];
+    int arch = 0, device = k->device_id;
+
+    k->slot[m->slot] = (plan_slot){.by = m};
+    for (uint32_t i = 0; i < m->nfills; i++)
+        memcpy((char *)&t + m->fills[i].at, &k->reg[m->fills[i].reg].i, sizeof(int64_t));
+    for (int d = 0; d < t.rank; d++)
+        k->slot[m->slot].empty |= t.dim[d] == 0;
+    if (k->slot[m->slot].empty)
+        return true; /* told if a kernel is to run with it */
+    t.address = a->kind == TX_ARG_NONE ? 0 : (uint64_t)(uintptr_t)a->v.p;
+    if (m->offset != PLAN_NO_REG)
+        t.address += (uint64_t)k->reg[m->offset].i;
+    t.address_known = true;
+    if (k->device_type == TX_DEV_CUDA &&
+        ((device < 0 && !tx_driver_current_device(&device, k->e)) || !tx_driver_arch(device, &arch, k->e)))
+        return false;
+    if (!tx_tensormap_check(&t, arch, false, text, sizeof text))
+        return map_fault(k, m, text);
+    if (k->device_type == TX_DEV_CUDA)
+        return tx_driver_tensormap(device, &t, bytes, k->e);
+    tx_tensormap_encode(&t, bytes);
+    return true;
+}
+
+/* A kernel is to run with argument i, a map of this function. */
+static bool
+map_is_ready(plan_call *k, const plan_launch *l, uint32_t i)
+{
+    const plan_slot *s = &k->slot[l->args[i].param];
+
+    if (!s->by)
+        return plan_call_fault(k, TX_CALL_VALUE_ERROR,
+                               "Tensor map #%u of %s is not encoded when calling:\n  `%s`,\n  expected "
+                               "T.call_packed(\"runtime.cuTensorMapEncodeTiled\", ...) before the launch",
+                               i, l->name, k->p->signature);
+    return !s->empty || map_fault(k, s->by, "it is over a tensor without elements, and the kernel would run on it");
+}
+
+static bool
 plan_call_launch(plan_call *k, const plan_launch *l)
 {
     tx_resolved_launch r = {.kernel = l->kernel,
@@ -600,8 +713,11 @@ plan_call_launch(plan_call *k, const plan_launch *l)
         r.stream = k->reg[l->reg[TX_L_STREAM]].p;
     if ((uint64_t)r.grid[0] * r.grid[1] * r.grid[2] == 0 || (uint64_t)r.block[0] * r.block[1] * r.block[2] == 0)
         return true; /* nothing to do, as in NumPy */
-    for (uint32_t i = 0; i < l->nargs; i++)
+    for (uint32_t i = 0; i < l->nargs; i++) {
+        if (l->args[i].kind == PLAN_MAP && !map_is_ready(k, l, i))
+            return false;
         kernel_argument(k, &l->args[i], &k->out[i]);
+    }
     return k->host->launch(k->host->self, &r, k->e);
 }
 
@@ -628,6 +744,10 @@ plan_call_packed(plan_call *k, const plan_instr *i)
         const plan_operand *o = &call_of->args[j];
         if (o->kind == PLAN_TENSOR) {
             k->packed[j] = k->args[o->param];
+        } else if (o->kind == PLAN_MAP) { /* the address of its 128 bytes */
+            memset(&k->packed[j], 0, sizeof k->packed[j]);
+            k->packed[j].kind = TX_ARG_POINTER;
+            k->packed[j].v.p = k->maps + (size_t)o->param * TX_TM_BYTES;
         } else if (o->kind == PLAN_STRING) {
             memset(&k->packed[j], 0, sizeof k->packed[j]);
             k->packed[j].kind = TX_ARG_OTHER;
@@ -689,6 +809,10 @@ run(plan_call *k, uint32_t from, uint32_t to)
             a = &k->p->asserts[i->imm.i];
             snprintf(k->e->kind, sizeof k->e->kind, "%s", a->kind);
             return plan_call_fault(k, TX_CALL_ASSERTION, "%s", a->text);
+        case PLAN_ENCODE:
+            if (!plan_call_encode(k, &k->p->encodes[i->imm.i]))
+                return false;
+            break;
         case PLAN_RETURN:
             if (i->a != PLAN_NO_REG)
                 give_value(k->result, i->type, k->reg[i->a]);
@@ -744,6 +868,7 @@ check(plan_call *k)
         case PLAN_P_TENSOR: ok = tensor_kind(k, i); break;
         case PLAN_P_SCALAR: ok = scalar(k, i); break;
         case PLAN_P_POINTER: ok = plan_call_pointer(k, i); break;
+        case PLAN_P_MAP: ok = map_argument(k, i); break;
         case PLAN_P_ABSENT: ok = k->args[i].kind == TX_ARG_NONE || kind_fault(k, i, "None"); break;
         }
         if (!ok)
@@ -783,16 +908,28 @@ tx_plan_call(const tx_plan *p, tx_arg *args, uint32_t nargs, int device_type, vo
                    .reg = regs,
                    .out = out};
     bool ok = false;
+    _Alignas(TX_TM_ALIGN) uint8_t map_bytes[PLAN_STACK_MAPS * TX_TM_BYTES];
+    plan_slot slots[PLAN_STACK_MAPS];
+    void *heap = NULL;
 
     memset(result, 0, sizeof *result);
     e->cls = TX_CALL_OK;
+    k.maps = map_bytes;
+    k.slot = slots;
+    if (TX_UNLIKELY(p->nmaps > PLAN_STACK_MAPS)) {
+        heap = tx_malloc((p->nmaps + 1) * (size_t)TX_TM_BYTES);
+        k.maps = heap ? (uint8_t *)(((uintptr_t)heap + TX_TM_ALIGN - 1) & ~(uintptr_t)(TX_TM_ALIGN - 1)) : NULL;
+        k.slot = tx_malloc(p->nmaps * sizeof *k.slot);
+    }
+    if (p->nmaps && k.slot)
+        memset(k.slot, 0, p->nmaps * sizeof *k.slot);
     if (p->nregs > PLAN_STACK_REGS)
         k.reg = tx_malloc(p->nregs * sizeof *k.reg);
     if (p->max_args > PLAN_STACK_ARGS)
         k.out = tx_malloc(p->max_args * sizeof *k.out);
     if (p->npacked)
         k.packed = tx_calloc(p->max_args ? p->max_args : 1, sizeof *k.packed);
-    if (!k.reg || !k.out || (p->npacked && !k.packed))
+    if (!k.reg || !k.out || !k.maps || !k.slot || (p->npacked && !k.packed))
         plan_call_fault(&k, TX_CALL_MEMORY_ERROR, "out of memory");
     else
         ok = check(&k) && run(&k, p->body, p->ninstrs);
@@ -801,6 +938,9 @@ tx_plan_call(const tx_plan *p, tx_arg *args, uint32_t nargs, int device_type, vo
     if (k.out != out)
         tx_free(k.out);
     tx_free(k.packed);
+    tx_free(heap);
+    if (k.slot != slots)
+        tx_free(k.slot);
     return ok;
 }
 
@@ -829,6 +969,9 @@ print_instr(const tx_plan *p, uint32_t pc, tx_sb *out)
     case PLAN_PACKED: tx_sb_f(out, "call %s\n", p->packed[i->imm.i].name); break;
     case PLAN_ASSERT: tx_sb_f(out, "assert r%u, %s\n", i->a, p->asserts[i->imm.i].text); break;
     case PLAN_RETURN: tx_sb_puts(out, "return\n"); break;
+    case PLAN_ENCODE:
+        tx_sb_f(out, "tensor map %s from %s\n", p->encodes[i->imm.i].name, p->params[p->encodes[i->imm.i].param].name);
+        break;
     }
 }
 

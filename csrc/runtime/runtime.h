@@ -15,8 +15,10 @@ typedef enum tx_arg_kind {
     TX_ARG_FLOAT,
     TX_ARG_TENSOR,
     TX_ARG_POINTER,
-    TX_ARG_OTHER
+    TX_ARG_OTHER,
+    TX_ARG_MAP /* v.p leads to the 128 bytes; dims[] by enum tx_map_arg; device and readonly are the tensor's */
 } tx_arg_kind;
+enum tx_map_arg { TX_MAP_TARGET, TX_MAP_NBYTES, TX_MAP_BEFORE };
 typedef enum tx_device_type {
     TX_DEV_CPU = 1,
     TX_DEV_CUDA = 2,
@@ -140,11 +142,15 @@ void tx_nvrtc_map_log(const tx_ctx *c, const tx_line_map *map, const char *log, 
 typedef struct tx_cumodule tx_cumodule;
 tx_cumodule *tx_cumodule_new(const void *cubin, size_t nbytes, const char *const *kernel_names, uint32_t nkernels);
 void tx_cumodule_free(tx_cumodule *m);
-/* arg_types: dtype of each visible argument (a handle for a pointer); floats of 32 bits and less are converted here. */
+/* arg_types: dtype of each visible argument (a handle for a pointer, tensormap for a map by value); floats of 32 bits and
+ * less are converted here. */
 bool tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, tx_call_error *e);
 /* The same launch n times, once the launch is set up: what the driver alone costs, as the measure of a call. */
 bool tx_cumodule_repeat(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, uint32_t n,
                         tx_call_error *e);
+
+/* The driver's encoding of a tensor map that has passed tx_tensormap_check; bytes: 128, aligned to 64. */
+bool tx_driver_tensormap(int device, const tx_tensormap *t, void *bytes, tx_call_error *e);
 
 /* Device memory for tirx.runtime.tensor on a GPU. */
 bool tx_cumem_alloc(int device, size_t nbytes, void **out, tx_call_error *e);

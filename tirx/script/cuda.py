@@ -41,6 +41,7 @@ from tirx.script.cuda_values import (
 )
 from tirx.script.launch import KernelAttributes, LaunchConfig
 from tirx.script.ops import Receipt, effect, emit
+from tirx.script.tensormaps import tensormap_encode_im2col, tensormap_encode_tiled
 
 __all__ = [
     "KernelAttributes",
@@ -70,6 +71,8 @@ __all__ = [
     "sm100_2sm_leader_smem_addr",
     "sm100_tma_2sm_mbarrier_addr",
     "smem_addr_from_uint64",
+    "tensormap_encode_im2col",
+    "tensormap_encode_tiled",
     "wgmma",
 ]
 

@@ -52,7 +52,7 @@ _REFUSED: dict[str, str] = {
 _LATER = frozenset(
     """tile warp wg cta cluster thread SMEMPool TMEMPool wg_reg_tile alloc_tcgen05_ldst_frag alloc_cast_frag S R
     TileLayout ComposeLayout Iter Layout Axis env_thread scope_id call_kernel external_kernel
-    tensormap_encode_tiled tvm_stack_alloca stack_alloca tvm_access_ptr print_buffer tvm_thread_allreduce
+    tvm_access_ptr print_buffer tvm_thread_allreduce
     gpu_thread_allreduce selector filter masked_load masked_store vectorlow vectorhigh vectorcombine dp4a
     decl_tmem mov_sreg timer_init timer_start timer_end timer_finalize tcgen05
     runtime_instr_desc wait_until""".split()

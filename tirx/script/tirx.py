@@ -109,6 +109,7 @@ from tirx.script.ops import (
 )
 from tirx.script.ptx import ptx
 from tirx.script.symbols import dynamic
+from tirx.script.tensormaps import stack_alloca, tensormap_encode_im2col, tensormap_encode_tiled, tvm_stack_alloca
 
 
 def tvm_warp_shuffle(mask: Any, value: Any, lane: Any, width: Any, warp_size: Any = 32) -> Any:
