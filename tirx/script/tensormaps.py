@@ -59,8 +59,8 @@ def tensormap_encode_tiled(
     oob_fill: Any = 0,
     force_cu_dtype: int = -1,
 ) -> ops.Receipt:
-    """Encodes a map: (map, address, *dims, *strides, *box, *element_strides), innermost dimension first, strides in bytes
-    of all dimensions but the innermost."""
+    """Encodes a map: (map, address, *dims, *strides, *box, *element_strides), innermost dimension first; strides are in
+    bytes, and the innermost dimension has none."""
     fields = (descriptor_dtype, rank, interleave, swizzle, l2_promotion, oob_fill)
     count = 4 * rank - 1 if isinstance(rank, int) else 0
     return _encode("tensormap_encode_tiled", TILED, args, count, "4 * rank - 1", fields, force_cu_dtype)
