@@ -26,8 +26,8 @@ class Device:
     def __init__(self, kind: str, index: int = 0) -> None:
         if kind not in ("cpu", "cuda"):
             raise ValueError(f'device: expected "cpu" or "cuda", got {kind!r}')
-        if not isinstance(index, int) or isinstance(index, bool) or index < 0:
-            raise ValueError(f"device: expected an index of 0 or more, got {index!r}")
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < 2**31:
+            raise ValueError(f"device: expected an index of 0 or more, below 2**31, got {index!r}")
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "index", index)
 

@@ -11,6 +11,22 @@ find_name(const tx_py_sig *sig, PyObject *key)
     return -1;
 }
 
+static void
+unknown_name(const tx_py_sig *sig, PyObject *key)
+{
+    const char *text = PyUnicode_AsUTF8AndSize(key, NULL);
+
+    if (!text)
+        return;
+    tx_near near = tx_near_to(text);
+    for (int i = 0; sig->names[i]; i++)
+        tx_near_try(&near, sig->names[i]);
+    PyErr_Format(PyExc_TypeError,
+                 near.found ? "%s() got an unexpected keyword argument '%U'; did you mean '%s'?"
+                            : "%s() got an unexpected keyword argument '%U'",
+                 sig->name, key, near.found);
+}
+
 bool
 tx_py_parse(const tx_py_sig *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
 {
@@ -27,10 +43,10 @@ tx_py_parse(const tx_py_sig *sig, PyObject *const *args, Py_ssize_t nargs, PyObj
         PyObject *key = PyTuple_GetItem(kwnames, k);
         int i = find_name(sig, key);
         if (i < 0 || out[i]) {
-            PyErr_Format(PyExc_TypeError,
-                         i < 0 ? "%s() got an unexpected keyword argument '%U'"
-                               : "%s() got two values for argument '%U'",
-                         sig->name, key);
+            if (i < 0)
+                unknown_name(sig, key);
+            else
+                PyErr_Format(PyExc_TypeError, "%s() got two values for argument '%U'", sig->name, key);
             return false;
         }
         out[i] = args[nargs + k];

@@ -333,7 +333,7 @@ take_unknown(tx_py_intake *in, PyObject *x, PyObject *type, tx_arg *out)
         remember_type(rt, type, api);
         return tx_py_dl_exchange(in, api, x, out);
     }
-    if (PyObject_HasAttr(x, rt->s___dlpack__))
+    if (!PyType_Check(x) && PyObject_HasAttr(x, rt->s___dlpack__))
         return tx_py_dl_protocol(in, x, out);
     if (PyObject_HasAttr(x, rt->s___cuda_array_interface__))
         return take_cuda_array(in, x, out);

@@ -111,6 +111,8 @@ REFUSED = {
                         ",\n  expected Tensor, got None"),
     "list for tensor": ("table", ([1.0], B, 0, True), TypeError, "Mismatched type on argument #0",
                         ",\n  expected Tensor, got list"),
+    "class for tensor": ("scale", (np.ndarray, f32(4), 1.0), TypeError, "Mismatched type on argument #0 (a)",
+                         ",\n  expected Tensor, got type"),
     "rank": ("table", (f32(32), B, 0, True), ValueError, "Mismatched A.ndim on argument #0", ",\n  expected 2, got 1"),
     "rank 0": ("table", (A, f32(), 0, True), ValueError, "Mismatched B.ndim on argument #1", ",\n  expected 1, got 0"),
     "dtype": ("table", (A.astype(np.float64), B, 0, True), TypeError, "Mismatched A.dtype on argument #0",

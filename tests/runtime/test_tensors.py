@@ -66,7 +66,7 @@ def test_devices():
     assert tirx.cpu().exist
     with pytest.raises(ValueError) as e:
         tirx.cuda(-1)
-    assert str(e.value) == "device: expected an index of 0 or more, got -1"
+    assert str(e.value) == "device: expected an index of 0 or more, below 2**31, got -1"
     with pytest.raises(TypeError) as e:
         tirx.tensor([1], 0)
     assert str(e.value) == "tensor: expected a device as of tirx.cuda(0), got int"
