@@ -10,6 +10,12 @@ import pytest
 EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+GPU_ONLY = {"hopper_gemm"}
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=pytest.mark.gpu if p.stem in GPU_ONLY else ()) for p in EXAMPLES]
+)
 def test_example(path, run_python):
-    assert "right" in run_python(f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')")
+    run = f"import runpy, sys; sys.path.insert(0, {str(path.parent)!r}); runpy.run_path({str(path)!r}, run_name='__main__')"
+    assert "right" in run_python(run)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax over the rows of a matrix, at the speed of memory: each element is read once and written once.
+
+    y[i] = exp(x[i] - m) / sum over j of exp(x[j] - m),    m the largest element of the row
+
+Textbook versions read a row three times: for m, for the sum, for the quotient. Here a block holds its row in registers,
+PIECES vectors of 16 bytes a thread, and does everything there. What remains is two reductions over the block, and they
+are made one: every warp finds its own maximum mw and its own sum of exp(x - mw), and the pair is exchanged once.
+
+    m = max of all mw,    s = sum over warps of sw * exp(mw - m),    y = exp(x - mw) * (exp(mw - m) / s)
+
+so each exponential is computed once, too. They are powers of two, as the hardware has those: exp(x - m) is
+2 ** (x * log2(e) - m * log2(e)), one multiply-add and one instruction (T.ptx.exp2).
+
+The exchange goes through shared memory: 32 bytes a warp, one barrier. The next row uses the other half of the scratch
+array, so that a fast warp does not overwrite what a slow one still reads, and no second barrier is needed.
+
+The grid is persistent: BLOCKS blocks, as many as the GPU runs at once (132 SMs x 8), walk over the rows in strides. One
+can ask for more bytes in flight, but eight blocks an SM already keep the memory busy.
+
+16-byte accesses come from `T.vectorized`: the loop over a vector's elements is one load. The compiler records that it
+relies on rows that start at multiples of 16 bytes, and the call checks that. N must be a multiple of the vector's
+length; elements behind the end of the last vector count as minus infinity, whose exponential is 0.
+
+    python examples/softmax.py                     runs on a GPU if there is one, else on the emulator
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from quickstart import place
+
+import tirx
+from tirx.script import tirx as T
+
+LOG2E = math.log2(math.e)
+
+
+@T.jit
+def softmax(
+    x: T.handle,
+    y: T.handle,
+    *,
+    N: T.constexpr,
+    dtype: T.constexpr = "bfloat16",
+    THREADS: T.constexpr = 128,
+    BLOCKS: T.constexpr = 132 * 8,
+):
+    rows = T.int32()
+    X = T.match_buffer(x, (rows, N), dtype, align=16)
+    Y = T.match_buffer(y, (rows, N), dtype, align=16)
+    VEC = T.meta_var(4 if dtype == "float32" else 8)
+    PIECES = T.meta_var(-(-N // (VEC * THREADS)))
+    WARPS = T.meta_var(THREADS // 32)
+    T.device_entry()
+    block = T.cta_id([BLOCKS])
+    warp = T.warp_id([WARPS])
+    lane = T.lane_id([32])
+    tid = T.thread_id([THREADS])
+    v = T.alloc_local((PIECES * VEC,), "float32")
+    scratch = T.alloc_shared((2, WARPS, 2), "float32")
+    turn: T.int32 = 0
+    for row in range(block, rows, BLOCKS):
+        for p in T.unroll(PIECES):
+            c: T.let = (p * THREADS + tid) * VEC
+            if c < N:
+                for i in T.vectorized(VEC):
+                    v[p * VEC + i] = T.cast(X[row, c + i], "float32")
+            else:
+                for i in T.unroll(VEC):
+                    v[p * VEC + i] = -T.infinity("float32")
+        top: T.float32 = v[0]
+        for i in T.unroll(1, PIECES * VEC):
+            top = T.max(top, v[i])
+        top = T.cuda.warp_max(top) * LOG2E
+        # a warp that holds nothing but minus infinities must not subtract them from each other
+        shift: T.float32 = T.if_then_else(top == -T.infinity("float32"), T.float32(0), top)
+        total: T.float32 = 0.0
+        for i in T.unroll(PIECES * VEC):
+            v[i] = T.ptx.exp2(v[i] * LOG2E - shift)
+            total += v[i]
+        total = T.cuda.warp_sum(total)
+        if lane == 0:
+            scratch[turn, warp, 0] = top
+            scratch[turn, warp, 1] = total
+        T.cuda.cta_sync()
+        largest: T.float32 = scratch[turn, 0, 0]
+        for w in T.unroll(1, WARPS):
+            largest = T.max(largest, scratch[turn, w, 0])
+        total = 0.0
+        for w in T.unroll(WARPS):
+            total += scratch[turn, w, 1] * T.ptx.exp2(scratch[turn, w, 0] - largest)
+        factor: T.float32 = T.ptx.exp2(top - largest) / total
+        turn = turn ^ 1
+        for p in T.unroll(PIECES):
+            c: T.let = (p * THREADS + tid) * VEC
+            if c < N:
+                for i in T.vectorized(VEC):
+                    Y[row, c + i] = T.cast(v[p * VEC + i] * factor, dtype)
+
+
+def reference(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x.astype("float64") - x.max(axis=1, keepdims=True).astype("float64"))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def main():
+    target, name, put, get = place()
+    rng = np.random.default_rng(0)
+    for dtype, rows, N, threads in [("float32", 5, 1000, 128), ("float16", 3, 4096, 128), ("float32", 2, 36, 64)]:
+        kernel = softmax.specialize(N=N, dtype=dtype, THREADS=threads, BLOCKS=4)
+        exe = tirx.compile(kernel, target=target)
+        x = (rng.standard_normal((rows, N)) * 5).astype(dtype)
+        x[0, 1:] = -np.inf  # nothing but one element,
+        x[0, 0] = -3000  # far from 0
+        y = put(np.full((rows, N), np.nan, dtype))
+        exe(put(x), y)
+        want, got = reference(x), get(y).astype("float64")
+        bound = {"float32": 1e-6, "float16": 1e-3}[dtype]
+        assert np.linalg.norm(got - want) < bound * np.linalg.norm(want), (dtype, N)
+        print(f"Softmax over {rows} rows of {N} {dtype} on {name}: right.")
+
+
+if __name__ == "__main__":
+    main()
