@@ -216,6 +216,7 @@ push_payload(canon *s, const tx_node *n)
     case TX_OP_CALL_EXTERN:
     case TX_OP_CALL_PURE_EXTERN:
     case TX_OP_CALL_PACKED:
+    case TX_OP_KEPT:
         push_text(s, n->u.call->name);
         push_text(s, n->u.call->source);
         break;

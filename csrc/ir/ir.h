@@ -192,7 +192,7 @@ typedef struct tx_launch {
     const tx_attr *attrs; /* fields that are only carried and printed */
 } tx_launch;
 extern const tx_launch tx_no_launch; /* nothing said */
-typedef struct tx_call {             /* FUNC_CALL, CALL_EXTERN, CALL_PACKED, CALL_FUNC */
+typedef struct tx_call {             /* FUNC_CALL, CALL_EXTERN, CALL_PACKED, KEPT, CALL_FUNC */
     const tx_str *name;
     const tx_str *source; /* injected CUDA text or NULL */
     const tx_func *func;  /* CALL_FUNC */

@@ -65,6 +65,7 @@ tx_payload_kind_of(unsigned op)
     case TX_OP_CALL_EXTERN:
     case TX_OP_CALL_PURE_EXTERN:
     case TX_OP_CALL_PACKED:
+    case TX_OP_KEPT:
     case TX_OP_CALL_FUNC: return TX_P_CALL;
     case TX_OP_ASSERT: return TX_P_ASSERTION;
     case TX_OP_PTX: return TX_P_PTX;

@@ -542,6 +542,17 @@ print_call_packed(tx_printer *p, const tx_node *n)
     tx_sb_putc(p->out, ')');
 }
 
+/* T.anylist_getitem(x, 0, dtype="handle") */
+static void
+print_kept(tx_printer *p, const tx_node *n)
+{
+    tx_sb_f(p->out, "T.%s(", n->u.call->name->text);
+    put_args(p, n, 0, false);
+    tx_sb_puts(p->out, n->nargs ? ", dtype=" : "dtype=");
+    put_dtype_text(p, n->dtype);
+    tx_sb_putc(p->out, ')');
+}
+
 static void
 print_call_func(tx_printer *p, const tx_node *n)
 {
@@ -589,6 +600,7 @@ static void (*const print_expr_form[TX_OP__COUNT])(tx_printer *p, const tx_node 
     [TX_OP_CALL_PURE_EXTERN] = print_call_extern,
     [TX_OP_CALL_PACKED] = print_call_packed,
     [TX_OP_CALL_FUNC] = print_call_func,
+    [TX_OP_KEPT] = print_kept,
     [TX_OP_STRUCT_GET] = print_struct_get,
 };
 

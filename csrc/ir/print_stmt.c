@@ -391,7 +391,7 @@ print_scope_id(tx_printer *p, const tx_node *n)
     tx_sb_f(p->out, " = T.%s(", tx_binding_calls[s->binding]);
     for (unsigned list = 0, at = 0; list < 2; list++) {
         unsigned count = list ? s->npreferred : s->nextents;
-        if (count == 0)
+        if (count == 0 || s->binding == TX_B_CLUSTER_PAIR)
             continue;
         tx_sb_f(p->out, "%s[", list ? ", preferred=" : "");
         for (unsigned i = 0; i < count; i++, at++) {
@@ -573,6 +573,11 @@ print_region(tx_printer *p, const tx_node *n, bool last)
         tx_sb_puts(p->out, "T.device_entry(");
         if (n->u.launch->explicit_config)
             print_launch_config(p, n);
+    } else if (strncmp(n->u.s->text, "tirx_hint", 9) == 0 && (n->u.s->len == 9 || n->u.s->text[9] == '.')) {
+        tx_sb_puts(p->out, "T.hint(");
+        if (n->u.s->len > 10)
+            tx_sb_f(p->out, "%s=", n->u.s->text + 10);
+        tx_print_attr_value(p, n->arg[0]);
     } else {
         tx_sb_puts(p->out, "T.attr({");
         tx_print_string(p->out, n->u.s->text, n->u.s->len);

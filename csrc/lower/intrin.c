@@ -27,6 +27,13 @@ ceildiv(tx_rewriter *r, const tx_node *n)
         tx_cast(c, n->dtype, tx_binary(c, TX_OP_NE, tx_binary(c, TX_OP_FLOORMOD, a, b), tx_int(c, n->dtype, 0))));
 }
 
+/* A name that is kept for the text's sake has no meaning to compile. */
+static const tx_node *
+refuse_kept(tx_rewriter *r, const tx_node *n)
+{
+    return tx_fail(r->c, n->span, TX_E_KEPT_ONLY, n->u.call->name->text);
+}
+
 const tx_node *
 tx_lower_intrinsics(tx_ctx *c, const tx_node *body)
 {
@@ -35,6 +42,7 @@ tx_lower_intrinsics(tx_ctx *c, const tx_node *body)
 
     if (tx_scoped_init(&s, c)) {
         s.fn[TX_OP_CEILDIV] = ceildiv;
+        s.fn[TX_OP_KEPT] = refuse_kept;
         body = tx_rewrite(&s.r, body);
     } else {
         body = NULL;

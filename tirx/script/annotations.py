@@ -13,6 +13,23 @@ from tirx import _core
 from tirx.script import dtypes, state
 
 
+class MemoryScope(str):
+    """The name of a memory space, equal to the string."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str) -> MemoryScope:
+        if name not in _core.scopes():
+            raise ValueError(f"unknown storage scope '{name}', expected one of {', '.join(_core.scopes())}")
+        return super().__new__(cls, name)
+
+
+def _old(spelling: str, now: str) -> None:
+    import warnings
+
+    warnings.warn(f"{spelling} is an old spelling: write {now}", DeprecationWarning, stacklevel=3)
+
+
 class TensorType:
     """T.Buffer((n, 4), "float32") or T.Tensor((n, 4), T.float32)."""
 
@@ -74,6 +91,7 @@ class _BufferMaker:
     __iter__ = None  # a subscript is an annotation: without this, Python would iterate over 0, 1, 2, ... for ever
 
     def __getitem__(self, item: Any) -> TensorType:
+        _old("T.Buffer[...]", "T.Buffer(shape, dtype)")
         return self(*item) if isinstance(item, tuple) and len(item) == 2 and dtypes.is_dtype(item[1]) else self(item)
 
     def __repr__(self) -> str:
@@ -215,10 +233,28 @@ def TensorMap() -> HandleType:
     return HandleType("tensormap")
 
 
-def Ptr(elem: Any = None, scope: str = "global") -> HandleType:
-    """A typed pointer; T.Ptr(T.void) is T.handle."""
-    text = None if elem is None else _core.parse_dtype(elem)
-    return HandleType(None if text == "void" else text, scope)
+class _PtrMaker:
+    """T.Ptr(T.float32, "global"): a typed pointer; T.Ptr(T.void) is T.handle."""
+
+    __slots__ = ()
+
+    def __call__(self, elem: Any = None, scope: str = "global") -> HandleType:
+        text = None if elem is None else _core.parse_dtype(elem)
+        return HandleType(None if text == "void" else text, scope)
+
+    __iter__ = None
+
+    def __getitem__(self, item: Any) -> HandleType:
+        _old("T.Ptr[...]", "T.Ptr(dtype, scope)")
+        return self(*item) if isinstance(item, tuple) else self(item)
+
+    def __repr__(self) -> str:
+        return "T.Ptr"
+
+
+Ptr = _PtrMaker()
+buffer = buffer_decl = Buffer  # older names
+buffer_var = Ptr
 
 
 def Optional(inner: Any) -> dtypes.Optional:

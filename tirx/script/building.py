@@ -63,6 +63,7 @@ class Building:
         self.entries = 0
         self.entries_closed = False
         self.launch: Any = None
+        self.thread_extents: list[Any] | None = None  # extents of T.thread_id
 
     def at(self, node: Any) -> int:
         raise NotImplementedError
@@ -104,6 +105,10 @@ class Building:
         if flags:
             self.builder.set_flags(flags)
         self.builder.set_symbol(None if options.private else name)
+
+    def block_shape(self) -> Any:
+        """Extents of the block as far as they are written; None if they are not."""
+        return self.thread_extents if self.thread_extents is not None else getattr(self.launch, "block", None)
 
     def flatten_pending(self) -> None:
         """Frames that stood as statements in plain Python code: they are flat."""

@@ -131,7 +131,7 @@ def func_attr(attrs: dict[str, Any]) -> Receipt:
         if key == "global_symbol":
             p.builder.set_symbol(value)
         else:
-            p.builder.set_attr(key, value)
+            p.builder.set_attr(key, str(value) if key == "target" else value)
     return RECEIPT
 
 
@@ -181,6 +181,8 @@ def _scope_id(call: str, extents: Any, preferred: Any, dtype: Any) -> Any:
         extents = list(extents) if isinstance(extents, (list, tuple)) else [extents]
     if preferred is not None:
         preferred = list(preferred) if isinstance(preferred, (list, tuple)) else [preferred]
+    if call == "thread_id" and extents is not None:
+        p.thread_extents = extents
     count = 1 if extents is None else len(extents)
     found = b.scope_id(call, ["v"] * count, extents, preferred, dtype)
     for v in found:
@@ -233,9 +235,34 @@ def cta_id_in_cluster(extents: Any = None, dtype: Any = "int32", *, preferred: A
     return _scope_id("cta_id_in_cluster", extents, preferred, dtype)
 
 
-def cta_id_in_pair(dtype: Any = "int32") -> Any:
+def cta_id_in_pair(extents: Any = None, dtype: Any = "int32") -> Any:
     """Index of the CTA in its pair, 0 or 1."""
+    if extents not in (None, 2, [2], (2,)):
+        raise ValueError(f"a CTA pair has 2 CTAs, got {extents!r}")
     return _scope_id("cta_id_in_pair", [2], None, dtype)
+
+
+_LEVELS = {
+    ("kernel", "cluster"): cluster_id,
+    ("kernel", "cta"): cta_id,
+    ("cluster", "cta"): cta_id_in_cluster,
+    ("cluster", "cta_pair"): cta_id_in_pair,
+    ("cta", "warpgroup"): warpgroup_id,
+    ("cta", "warp"): warp_id,
+    ("cta", "thread"): thread_id,
+    ("warpgroup", "warp"): warp_id_in_wg,
+    ("warpgroup", "thread"): thread_id_in_wg,
+    ("warp", "thread"): lane_id,
+}
+
+
+def scope_id(extents: Any, parent: str, cur: str, dtype: Any = "int32") -> Any:
+    """The index of a `cur` in its `parent`, by their names: T.scope_id([32], "warp", "thread") is T.lane_id([32])."""
+    made = _LEVELS.get((parent, cur))
+    if made is None:
+        known = "kernel > cluster > cta > warpgroup > warp > thread, and cta_pair in cluster"
+        raise ValueError(f"T.scope_id: no index of {cur!r} in {parent!r}; known are {known}")
+    return made(extents, dtype)
 
 
 # ---- statements ----------------------------------------------------------------------------------------------------

@@ -263,11 +263,22 @@ def inline(func: Any = None) -> Any:
 
 
 def macro(func: Any = None, *, hygienic: bool = True) -> Any:
-    """An older name of inline."""
-    if not hygienic:
-        raise TypeError("T.macro(hygienic=False) is not supported by tirx: pass what the helper needs as arguments")
-    return macro if func is None else inline(func)
+    """An older name of inline. With hygienic=False its free names are those of the place that calls it."""
+    if hygienic:
+        return macro if func is None else inline(func)
+    return _unhygienic if func is None else _unhygienic(func)
+
+
+def _unhygienic(func: Any) -> Any:
+    _check_function(func)
+    made = functions.of_python(func)
+    made.hygienic = False
+    return made
 
 
 def is_inline(x: Any) -> bool:
-    return x is inline or x is macro
+    return x is inline or x is macro or x is _unhygienic
+
+
+def is_hygienic(x: Any) -> bool:
+    return x is not _unhygienic

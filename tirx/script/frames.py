@@ -130,6 +130,9 @@ class LaunchThread(Frame):
         kind, _, axis = self.tag.partition(".")
         if b.zone == "host":
             DeviceEntry(None).flat()
+        if kind == "threadIdx":
+            p.thread_extents = [*((p.thread_extents or []) + [1, 1, 1])[:3]]
+            p.thread_extents["xyz".index(axis)] = self.extent
         b.attr(self.tag, self.extent)
         return _core.coord(p.ctx, self.ROWS[kind], "xyz".index(axis))
 
@@ -151,11 +154,24 @@ class Hint(Frame):
         self.message = message
         self.attrs = attrs
 
+    def _items(self) -> list[tuple[str, Any]]:
+        more = [(f"tirx_hint.{k}", v) for k, v in self.attrs.items()]
+        return more if more and not self.message else [("tirx_hint", self.message), *more]
+
     def flat(self) -> None:
-        self._begin().attr("tirx_hint", self.message)
+        b = self._begin()
+        for key, value in self._items():
+            b.attr(key, value)
 
     def __enter__(self) -> None:
-        self._begin().open_attr("tirx_hint", self.message)
+        b = self._begin()
+        for key, value in self._items():
+            b.open_attr(key, value)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            for _ in self._items():
+                state.builder(self.what).close()
 
 
 class If(Frame):

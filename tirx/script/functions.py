@@ -12,6 +12,7 @@ import builtins
 import functools
 import sys
 import threading
+from collections import ChainMap
 from typing import Any
 
 from tirx.errors import DiagnosticError
@@ -49,6 +50,7 @@ class Inline:
         self._scope = scope  # the kernel scope around it, or None
         self._outer = outer  # (globals, closure) of a function outside kernels
         self._shared = shared_names(tree)
+        self.hygienic = True  # free names are those of the place where it stands, not of its callers
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         p = state.parser()
@@ -70,7 +72,13 @@ class Inline:
         bound.apply_defaults()
         if p.operands:
             p.settle_operands()
-        if self._scope is not None:
+        if not self.hygienic:
+            around = p.scope.globals
+            if self._outer is not None:
+                around = ChainMap(around, self._outer[0])
+            closure = {} if self._outer is None else self._outer[1]
+            scope = Scope(p.scope, around, closure, p.scope.builtins)
+        elif self._scope is not None:
             scope = Scope(self._scope, self._scope.globals, {}, self._scope.builtins)
         else:
             scope = Scope(None, self._outer[0], self._outer[1], vars(builtins))
@@ -246,6 +254,7 @@ class Functions(Statements):
                 self.ctx.fail("BAD_DECORATOR", getattr(kind, "__name__", repr(kind)))
         place = Place(self.file, self.file_name, self.line_offset, node.name)
         made = Inline(node, place, self.signature(node), self.scope, None)
+        made.hygienic = all(map(decorators.is_hygienic, kinds))
         self.bind_name(node.name, made)
 
     def signature(self, node: ast.FunctionDef) -> Any:

@@ -21,14 +21,18 @@ _REFUSED: dict[str, str] = {
     "sblock_alloc_buffer": "T.alloc_buffer",
     "sblock_attr": "T.attr",
     "block": "T.device_entry() and scope ids",
-    "init": "",
+    "init": "an assignment before the loop",
     "where": "an if",
     "reads": "",
     "writes": "",
-    "axis": "",
-    "iter_var": "",
-    "comm_reducer": "",
-    "index_map": "",
+    "block_name_suffix_context": "",
+    "axis": "T.serial or T.thread_id",
+    "iter_var": "T.serial or T.thread_id",
+    "IterVar": "T.serial or T.thread_id",
+    "Reduce": "T.cuda.cta_reduce or T.tvm_thread_allreduce",
+    "CommReducer": "T.cuda.cta_reduce or T.tvm_thread_allreduce",
+    "comm_reducer": "T.cuda.cta_reduce or T.tvm_thread_allreduce",
+    "index_map": "buf.permute or buf.view",
     "tvm_load_matrix_sync": "T.ptx.mma",
     "tvm_mma_sync": "T.ptx.mma",
     "tvm_bmma_sync": "T.ptx.mma",
@@ -36,6 +40,9 @@ _REFUSED: dict[str, str] = {
     "tvm_store_matrix_sync": "T.ptx.mma",
     "gpu_load_matrix_sync": "T.ptx.mma",
     "gpu_mma_sync": "T.ptx.mma",
+    "gpu_bmma_sync": "T.ptx.mma",
+    "gpu_fill_fragment": "T.ptx.mma",
+    "gpu_store_matrix_sync": "T.ptx.mma",
     "q_multiply_shift": "",
     "q_multiply_shift_per_axis": "",
     "lookup_param": "",
@@ -43,7 +50,8 @@ _REFUSED: dict[str, str] = {
     "get_active_lane_mask": "",
     "call_llvm_intrin": "T.call_extern",
     "call_llvm_pure_intrin": "T.call_pure_extern",
-    "call_spirv_pure_glsl450": "",
+    "llvm_lookup_intrinsic_id": "",
+    "call_spirv_pure_glsl450": "T.exp, T.sqrt, ...",
     "start_profile_intrinsic": "",
     "end_profile_intrinsic": "",
 }
@@ -51,11 +59,8 @@ _REFUSED: dict[str, str] = {
 # names that later versions will have
 _LATER = frozenset(
     """tile warp wg cta cluster thread SMEMPool TMEMPool wg_reg_tile alloc_tcgen05_ldst_frag alloc_cast_frag S R
-    TileLayout ComposeLayout Iter Layout Axis env_thread scope_id call_kernel external_kernel
-    tvm_access_ptr print_buffer tvm_thread_allreduce
-    gpu_thread_allreduce selector filter masked_load masked_store vectorlow vectorhigh vectorcombine dp4a
-    decl_tmem mov_sreg timer_init timer_start timer_end timer_finalize tcgen05
-    runtime_instr_desc wait_until""".split()
+    TileLayout ComposeLayout Iter Layout Axis env_thread decl_tmem mov_sreg timer_init timer_start timer_end
+    timer_finalize tcgen05 runtime_instr_desc wait_until""".split()
 )
 
 

@@ -120,7 +120,7 @@ _COMPARISONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def _node(name: str, row: str) -> Callable[..., Any]:
-    """The constructor of one node: operands are brought to one dtype, and nothing is folded."""
+    """The constructor of one node: operands of one dtype (a plain number takes the other's), and nothing is folded."""
     count = 1 if row in ("NOT", "NEG", "BNOT") else 2
 
     def call(*args: Any) -> Any:
@@ -128,9 +128,18 @@ def _node(name: str, row: str) -> Callable[..., Any]:
             raise TypeError(f"T.{name} takes {count} operand(s), got {len(args)}")
         ctx = state.context(f"T.{name}")
         operands = [_core.as_expr(ctx, a) for a in args]
-        dtype = _core.promote(operands[0].dtype, operands[-1].dtype)
-        operands = [_core.cast(ctx, dtype, a) for a in operands]
-        return _core.make(ctx, row, "bool" if row in _COMPARISONS else dtype, tuple(operands))
+        typed = [a for a in operands if not a.weak] or operands
+        dtype = typed[0].dtype
+        if any(a.dtype != dtype for a in typed):
+            state.fail("NODE_DTYPES", name, "operands of one dtype", " and ".join(a.dtype for a in operands))
+        if row in ("AND", "OR", "NOT") and not dtype.startswith("bool"):
+            state.fail("NODE_DTYPES", name, "booleans", dtype)
+        operands = [_core.as_expr(ctx, a, dtype) if a.weak else a for a in operands]
+        lanes = dtype.rpartition("x")[2] if "x" in dtype else ""
+        result = (
+            f"boolx{lanes}" if row in _COMPARISONS and lanes.isdigit() else "bool" if row in _COMPARISONS else dtype
+        )
+        return _core.make(ctx, row, result, tuple(operands))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The node {row}, as it stands."

@@ -130,8 +130,7 @@ class Statements(Assignments, Recovery):
             self.at(node.orelse[0])
             self.ctx.fail("LOOP_ELSE", "while")
         if self.is_constexpr(node.test):
-            self.at(node.test)
-            self.ctx.fail("UNSUPPORTED_STATEMENT", "while T.constexpr(...)", help="use a for loop over a Python range")
+            return self.python_while(node)
         self.prepare(node)
         self.scope.open()
         self.forbid_early_reads(node, set())
@@ -149,6 +148,25 @@ class Statements(Assignments, Recovery):
         self.loop_body(node.body)
         self.builder.close()
         self.scope.close("a loop")
+        return None
+
+    def python_while(self, node: ast.While) -> str | None:
+        """while T.constexpr(condition): the body as often as the condition holds, while the kernel is built."""
+        outer, self.loops = self.loops, [*self.loops, ("python", self.run_time)]
+        turns = 0
+        try:
+            while self.truth(node.test, self.value(node.test)):
+                if turns >= 65536:
+                    self.at(node)
+                    self.ctx.fail("TOO_MANY_TURNS", 65536)
+                turns += 1
+                jump = self.block(node.body)
+                if jump == "break":
+                    break
+                if jump == "return":
+                    return jump
+        finally:
+            self.loops = outer
         return None
 
     def is_constexpr(self, node: ast.expr) -> bool:

@@ -13,10 +13,27 @@ from typing import Any
 
 from tirx.script import annotations as _annotations
 from tirx.script import cuda
+from tirx.script import derived as _derived
 from tirx.script import dtypes as _dtypes
+from tirx.script import forms as _forms
+from tirx.script import kept as _kept
 from tirx.script import later as _later
+from tirx.script import nodes as _nodes
 from tirx.script import ops as _ops
-from tirx.script.annotations import Buffer, NoneType, Optional, Ptr, Tensor, TensorMap, constexpr, let
+from tirx.script.annotations import (
+    Buffer,
+    MemoryScope,
+    NoneType,
+    Optional,
+    Ptr,
+    Tensor,
+    TensorMap,
+    buffer,
+    buffer_decl,
+    buffer_var,
+    constexpr,
+    let,
+)
 from tirx.script.buffers import (
     Bind,
     alloc_buffer,
@@ -62,6 +79,7 @@ from tirx.script.control import (
     launch_thread,
     meta_var,
     parallel,
+    scope_id,
     serial,
     static_assert,
     thread_binding,
@@ -75,8 +93,82 @@ from tirx.script.control import (
     warpgroup_id,
 )
 from tirx.script.decorators import function, inline, jit, macro, prim_func
+from tirx.script.derived import (
+    assume_aligned,
+    dp4a,
+    filter,
+    ignore_loop_partition,
+    masked_load,
+    masked_store,
+    print_buffer,
+    selector,
+    tvm_access_ptr,
+    tvm_thread_allreduce,
+    undef,
+    vectorcombine,
+    vectorhigh,
+    vectorlow,
+)
+from tirx.script.forms import (
+    For,
+    add_to_parent,
+    and_,
+    arg_,
+    at_,
+    call_global_var_,
+    check_well_formed_,
+    decl_mutable_cell_,
+    emit_,
+    eq_,
+    for_,
+    frame_scope,
+    function_,
+    ge_,
+    gt_,
+    if_then_else_,
+    le_,
+    lt_,
+    module_member_,
+    ne_,
+    not_,
+    or_,
+    range_,
+    region,
+    resolve_global_info_,
+    scalar_wrapper,
+    set_mutable_cell_,
+    setattr_,
+    setitem_,
+    tensor_data_ptr,
+    tensor_indices,
+    unpack_,
+    with_at_group_,
+)
 from tirx.script.meta import meta_class
 from tirx.script.module import ir_module
+from tirx.script.nodes import (
+    MISSING,
+    BufferLoad,
+    Call,
+    CallEffectKind,
+    DataTypeImm,
+    GenericConst,
+    Missing,
+    MissingType,
+    Op,
+    PointerType,
+    Prim,
+    PrimType,
+    PtrType,
+    Range,
+    TensorLoad,
+    TensorRegion,
+    Tuple,
+    Var,
+    make_node,
+    type_annotation,
+    var,
+)
 from tirx.script.ops import (
     Broadcast,
     Cast,
@@ -156,11 +248,39 @@ bind = Bind
 break_loop = Break
 continue_loop = Continue
 if_, then_, else_, while_ = If, Then, Else, While
+assert_, return_, break_, continue_ = Assert, Return, Break, Continue
+func_name_, func_ret_type_ = func_name, func_ret
+vector_low, vector_high, vector_combine = vectorlow, vectorhigh, vectorcombine
+gpu_dp4a = dp4a
+gpu_thread_allreduce = tvm_thread_allreduce
+gpu_active_thread_selector, gpu_thread_filter = selector, filter
+assume_always = assume
 broadcast = Broadcast
 ramp = Ramp
 likely: Any
 ptr = Ptr
 
+
+def target(config: Any, host: Any = None) -> Any:
+    """A target, for the attribute of that name; `host` is always this machine."""
+    from tirx.target import Target
+
+    return config if isinstance(config, Target) else Target(config)
+
+
+def register_script_namespace(name: str, obj: Any) -> Any:
+    """Makes `obj` known as T.<name>."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"T.register_script_namespace needs a name that is an identifier, got {name!r}")
+    if name in globals():
+        raise ValueError(f"T.{name} exists already")
+    globals()[name] = obj
+    return obj
+
+
+expose_script_op = expose_script_type = register_script_namespace
+globals().update(_kept.functions())
+globals().update(_nodes.TYPES)
 globals().update(_ops.from_table())
 globals().update(_ops.functions_of_two())
 globals().update(_dtypes.names())
