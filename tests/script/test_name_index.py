@@ -624,9 +624,6 @@ LATER = {
     "arg": "builder",
     "IRBuilder": "builder",
     "SMEMPool": "buffers",
-    "tensormap_encode_tiled": "tensormap",
-    "stack_alloca": "tensormap",
-    "tvm_stack_alloca": "tensormap",
 }
 USES = {k.removeprefix("use_"): f for k, f in globals().items() if k.startswith("use_")}
 
