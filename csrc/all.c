@@ -37,6 +37,7 @@
 #include "lower/address.c"
 #include "lower/cells.c"
 #include "lower/contract.c"
+#include "lower/device_func.c"
 #include "lower/host.c"
 #include "lower/intrin.c"
 #include "lower/launch.c"

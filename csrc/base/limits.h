@@ -10,6 +10,7 @@ enum {
     TX_MAX_PARAMS = 512,               /* parameters of a function */
     TX_MAX_LANES = 64,                 /* lanes of a vector dtype */
     TX_MAX_INLINE_DEPTH = 200,         /* nested calls of inline functions */
+    TX_MAX_CALLS = 10000,              /* calls of device functions in a kernel, expanded (emulator) */
     TX_MAX_THREADS = 1024,             /* threads of a CTA (CUDA programming guide, technical specifications) */
     TX_MAX_STATIC_SMEM = 48 * 1024,    /* bytes of static shared memory */
     TX_MAX_LOCAL = 512 * 1024,         /* bytes of local memory of a thread (same table) */

@@ -176,7 +176,9 @@ emit_param(em *e, tx_sb *o, const tx_param *p, bool restrict_all)
 static void
 emit_params(em *e, tx_sb *o, const tx_func *f)
 {
-    bool restrict_all = !emit_flag_is_off(f, "tirx.noalias") && !emit_flag_is_off(f, "tir.noalias"), first = true;
+    bool restrict_all =
+             f->flags & TX_FUNC_KERNEL && !emit_flag_is_off(f, "tirx.noalias") && !emit_flag_is_off(f, "tir.noalias"),
+         first = true;
 
     for (uint32_t i = 0; i < f->nparams; i++) {
         if (f->params[i].flags & TX_PARAM_SHAPE_ONLY)
@@ -273,6 +275,28 @@ emit_coord_facts(em *e, const tx_func *f)
     tx_facts_coord(e->facts, TX_OP_THREAD_RANK, 0, 0, TX_MAX_THREADS - 1);
 }
 
+/* A kernel's symbol; a device function's name in the module, unless CUDA has that already or cannot spell it. */
+const char *
+em_function_name(em *e, const tx_func *f)
+{
+    const tx_str *name = f->symbol ? f->symbol : f->name;
+    uint32_t index = 0;
+    bool plain = true;
+
+    if (f->flags & TX_FUNC_KERNEL)
+        return name->text;
+    for (uint32_t i = 0; i < e->m->nfuncs; i++)
+        if (e->m->funcs[i] == f)
+            name = e->m->names[index = i];
+    for (uint32_t i = 0; i < name->len; i++)
+        plain &= (unsigned char)name->text[i] < 0x80;
+    if (!plain)
+        name = tx_intern_f(e->c, "device_%u", index);
+    else if (em_reserved(name->text, name->len))
+        name = tx_intern_f(e->c, "%s_device", name->text);
+    return name ? name->text : "f";
+}
+
 static bool
 emit_func(em *e, const tx_func *f)
 {
@@ -289,12 +313,12 @@ emit_func(em *e, const tx_func *f)
     em_scan_counters(e, f->body);
     if (e->body.span.n)
         emit_text(e, &e->body, "\n", 1, 0);
-    tx_sb_f(&head, "extern \"C\" %s %s ", kernel ? "__global__" : "__device__", ret);
+    tx_sb_f(&head, kernel ? "extern \"C\" __global__ %s " : "static __device__ %s ", ret);
     if (kernel && f->launch.required_block_size && (e->t->arch == 0 || e->t->arch >= 90))
         emit_block_size(e, &head, f);
     else if (kernel)
         emit_bounds(&head, f);
-    tx_sb_f(&head, "%s(", f->symbol ? f->symbol->text : f->name->text);
+    tx_sb_f(&head, "%s(", em_function_name(e, f));
     emit_params(e, &head, f);
     e->span = f->span;
     em_linef(e, "%s) {", head.n ? head.text : "");
@@ -322,8 +346,7 @@ emit_forward(em *e, const tx_func *f)
     tx_sb s = {0};
     uint32_t scope = em_scope_push(e);
 
-    tx_sb_f(&s, "extern \"C\" __device__ %s %s(", f->ret == TX_VOID ? "void" : em_type(e, f->ret),
-            f->symbol ? f->symbol->text : f->name->text);
+    tx_sb_f(&s, "static __device__ %s %s(", f->ret == TX_VOID ? "void" : em_type(e, f->ret), em_function_name(e, f));
     emit_params(e, &s, f);
     em_linef(e, "%s);", s.n ? s.text : "");
     em_scope_pop(e, scope);
@@ -335,10 +358,9 @@ emit_functions(em *e)
 {
     for (uint32_t i = 0; i < e->m->nfuncs; i++)
         if (emit_is_device(e->m->funcs[i])) {
-            const tx_func *f = e->m->funcs[i];
-            const tx_str *s = f->symbol ? f->symbol : f->name;
+            const char *name = em_function_name(e, e->m->funcs[i]);
 
-            em_reserve(e, s->text, s->len);
+            em_reserve(e, name, strlen(name));
         }
     for (uint32_t i = 0; i < e->m->nfuncs; i++)
         if (e->m->funcs[i]->flags & TX_FUNC_DEVICE)

@@ -107,6 +107,7 @@ em_name *em_name_of(em *e, const tx_var *v); /* NULL: recorded as an internal er
 uint32_t em_scope_push(em *e);
 void em_scope_pop(em *e, uint32_t mark);
 void em_reserve(em *e, const char *text, size_t n);
+const char *em_function_name(em *e, const tx_func *f); /* emit.c */
 
 /* types.c */
 const char *em_type(em *e, tx_dtype t);               /* float4 and the like, else the type of one lane */

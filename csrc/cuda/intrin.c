@@ -429,6 +429,20 @@ intrin_function(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec 
     tx_sb_puts(o, open ? "))" : ")");
 }
 
+/* A function of the module: its types are ours. */
+static void
+intrin_member(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec prec)
+{
+    (void)r, (void)prec;
+    tx_sb_f(o, "%s(", em_function_name(e, n->u.call->func));
+    for (uint32_t i = 0; i < n->nargs; i++) {
+        if (i)
+            tx_sb_puts(o, ", ");
+        em_expr(e, o, n->arg[i], EM_ARG);
+    }
+    tx_sb_putc(o, ')');
+}
+
 /* Variadic arguments: 16-bit floats and narrower as float, bools as int. */
 static void
 intrin_printf(em *e, tx_sb *o, const tx_node *n, const intrin_row *r, em_prec prec)
@@ -494,7 +508,7 @@ static const intrin_row intrin_rows[TX_OP__COUNT] = {
     [TX_OP_FUNC_CALL]      = {intrin_function, NULL, EM_H_NONE, 0, 0, false},
     [TX_OP_CALL_EXTERN]    = {intrin_function, NULL, EM_H_NONE, 0, 0, false},
     [TX_OP_CALL_PURE_EXTERN] = {intrin_function, NULL, EM_H_NONE, 0, 0, false},
-    [TX_OP_CALL_FUNC]      = {intrin_function, NULL, EM_H_NONE, 0, 0, false},
+    [TX_OP_CALL_FUNC]      = {intrin_member, NULL, EM_H_NONE, 0, 0, false},
     [TX_OP_FFS]            = {intrin_cast_call, "__ffs", EM_H_NONE, 0, 1, false},
     [TX_OP_CVTA_SHARED]    = {intrin_cast_call, "__cvta_generic_to_shared", EM_H_NONE, 0, 1, false},
     [TX_OP_PTX]            = {intrin_ptx, NULL, EM_H_NONE, 0, 0, false},

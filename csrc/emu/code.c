@@ -405,6 +405,25 @@ note_shared(tx_code *g, const tx_node *n, int depth)
         note_shared(g, n->arg[i], depth + 1);
 }
 
+/* The functions of the module that the kernel calls, also through one another, each once. */
+static bool
+find_callees(tx_code *g, const tx_node *n)
+{
+    const tx_func *f = n->op == TX_OP_CALL_FUNC ? n->u.call->func : NULL;
+
+    for (uint32_t i = 0; f && i < g->callees.n; i++)
+        if (g->callees.at[i] == f)
+            f = NULL;
+    if (f && (!tx_push(g->c, &g->callees, f) || !find_callees(g, f->body)))
+        return false;
+    if (!(n->flags & TX_NF_IMPURE) && !tx_is_stmt(n))
+        return true;
+    for (uint32_t i = 0; i < n->nargs; i++)
+        if (n->arg[i] && !find_callees(g, n->arg[i]))
+            return false;
+    return true;
+}
+
 /* ---- the frame --------------------------------------------------------------------------------------------------- */
 
 static uint32_t
@@ -527,6 +546,7 @@ reset(tx_code *g)
     memset(&g->names, 0, sizeof g->names), memset(&g->cache, 0, sizeof g->cache);
     memset(&g->const_at, 0, sizeof g->const_at);
     g->div = g->ctl = g->max_ctl = g->depth = 0;
+    g->ncalls = 0;
     g->label = 0;
     g->smem = g->local_bytes = 0;
     g->again = g->partial_barriers = g->meets_ctas = false;
@@ -568,8 +588,14 @@ tx_emu_compile(tx_ctx *c, const tx_func *kernel)
     for (int i = 0; i < 3; i++)
         if (!tx_const_i64(kernel->block[i], &g->block[i]))
             g->block[i] = 0;
+    if (!find_callees(g, kernel->body))
+        goto out;
     note_addressed(g, kernel->body, 0);
     note_shared(g, kernel->body, 0);
+    for (uint32_t i = 0; i < g->callees.n; i++) {
+        note_addressed(g, g->callees.at[i]->body, 0);
+        note_shared(g, g->callees.at[i]->body, 0);
+    }
     do
         generate(g);
     while (g->again && !g->failed && c->nerrors == nerrors);

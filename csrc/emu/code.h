@@ -119,7 +119,9 @@ typedef struct tx_code {
     TX_VEC(tx_live) lives;
     TX_VEC(tx_text) texts;
     TX_VEC(struct tx_ptx_op *) ptx;
+    TX_VEC(const tx_func *) callees;
     struct tx_inlined *inlined; /* the called function being generated in place, or NULL */
+    uint32_t ncalls;            /* functions generated in place so far */
     int div, ctl, max_ctl, depth;
     uint32_t label; /* no instruction before this one may be changed: something jumps here */
     tx_span span;   /* of the statement */

@@ -292,6 +292,11 @@ call_func(tx_code *g, const tx_node *n)
 
     for (const tx_inlined *o = g->inlined; o; o = o->outer)
         depth++;
+    if (++g->ncalls > TX_MAX_CALLS) {
+        if (g->ncalls == TX_MAX_CALLS + 1)
+            tx_fail(g->c, n->span, TX_E_CALL_MANY, TX_MAX_CALLS);
+        return NOTHING;
+    }
     if (!f || f->nparams != n->nargs || depth > TX_MAX_INLINE_DEPTH)
         return tx_code_unsupported(g, f ? f->name->text : "a call", n->dtype);
     if (tx_kind(n->dtype) != TX_KIND_VOID)

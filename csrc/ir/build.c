@@ -170,7 +170,8 @@ tx_builder_depth(const tx_builder *b)
 unsigned
 tx_builder_zone(const tx_builder *b)
 {
-    return (b->func->flags & TX_FUNC_KERNEL) || (b->frames.n && b->frames.at[b->frames.n - 1].device);
+    return (b->func->flags & (TX_FUNC_KERNEL | TX_FUNC_DEVICE)) ||
+           (b->frames.n && b->frames.at[b->frames.n - 1].device);
 }
 
 bool

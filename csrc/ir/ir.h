@@ -337,7 +337,8 @@ enum tx_buffer_flag {
                              indices into `origin`, which only the emulator's bounds check reads */
     TX_BUF_VOLATILE = 32,
     TX_BUF_ALIGNED = 64, /* the user gave `align` */
-    TX_BUF_G2 = 128      /* written T.Tensor / alloc_tensor */
+    TX_BUF_G2 = 128,     /* written T.Tensor / alloc_tensor */
+    TX_BUF_PASSED = 256  /* parameter of a device function: nobody checks more alignment than `align` says */
 };
 struct tx_buffer {
     const tx_str *name;
@@ -388,7 +389,8 @@ enum tx_func_flag {
     TX_FUNC_NO_CHECK = 4,
     TX_FUNC_KERNEL = 8,  /* device function made by SplitHostDevice */
     TX_FUNC_DEVICE = 16, /* private function called from device code */
-    TX_FUNC_HOST = 32    /* host half, after the split */
+    TX_FUNC_HOST = 32,   /* host half, after the split */
+    TX_FUNC_CALLS = 64   /* its body may hold a CALL_FUNC */
 };
 struct tx_func {
     tx_ctx *ctx;
@@ -420,6 +422,10 @@ struct tx_module {
     const tx_attr *attrs;
 };
 tx_module *tx_new_module(tx_ctx *c, uint32_t nfuncs);
+/* Makes every CALL_FUNC of the module lead to the member of its name. A callee that is no member becomes one, when the call
+ * knows it. NULL: a callee is unknown, or device functions call each other in a circle (recorded). The module's context
+ * must be the caller's own. */
+tx_module *tx_link_module(tx_ctx *c, tx_module *m);
 /* Deep copy into another context (a fresh one per compilation); spans, files and names come along. */
 tx_func *tx_import_func(tx_ctx *to, const tx_func *f);
 tx_module *tx_import_module(tx_ctx *to, const tx_module *m);

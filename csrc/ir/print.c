@@ -169,7 +169,7 @@ print_decorator(tx_printer *p, const tx_func *f)
         tx_sb_f(p->out, "%spersistent=True", before);
         before = ", ";
     }
-    if (f->flags & (TX_FUNC_KERNEL | TX_FUNC_DEVICE)) {
+    if (f->flags & TX_FUNC_KERNEL) {
         tx_sb_f(p->out, "%skernel=True", before);
         before = ", ";
     }

@@ -204,7 +204,14 @@ tx_print_attr_value(tx_printer *p, const tx_node *n)
 {
     if (n && n->op == TX_OP_INT && tx_is_bool(n->dtype))
         tx_sb_puts(p->out, n->u.i ? "True" : "False");
-    else if (n)
+    else if (n && n->op == TX_OP_VECTOR && n->dtype == TX_VOID) { /* a list */
+        tx_sb_putc(p->out, '[');
+        for (uint32_t i = 0; i < n->nargs; i++) {
+            tx_sb_puts(p->out, i ? ", " : "");
+            tx_print_attr_value(p, n->arg[i]);
+        }
+        tx_sb_putc(p->out, ']');
+    } else if (n)
         tx_print_expr(p, n, TX_PREC_ANY);
     else
         tx_sb_puts(p->out, "None");
@@ -563,7 +570,14 @@ print_call_func(tx_printer *p, const tx_node *n)
         tx_sb_f(p->out, "%s.", p->module_class);
     tx_sb_puts(p->out, name ? name->text : "f");
     tx_sb_putc(p->out, '(');
-    put_args(p, n, 0, false);
+    for (uint32_t i = 0; i < n->nargs; i++) {
+        const tx_node *a = n->arg[i];
+        tx_sb_puts(p->out, i ? ", " : "");
+        if (a->op == TX_OP_BUFFER_DATA && !tx_print_known(p, a->u.buf->data))
+            tx_sb_puts(p->out, buffer_name(p, a->u.buf)); /* a buffer is passed by its name */
+        else
+            tx_print_expr(p, a, TX_PREC_ANY);
+    }
     tx_sb_putc(p->out, ')');
 }
 

@@ -48,6 +48,8 @@ typedef struct tx_symbol_solution {
 bool tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out);
 /* At the end of parsing: every size that the function uses follows from its parameters. */
 bool tx_check_symbols(tx_ctx *c, const tx_func *f);
+/* As well: that a device function returns what it says, and holds nothing that only a kernel can. */
+bool tx_check_device_func(tx_ctx *c, const tx_func *f);
 
 /* All passes of the pipeline, in order, after importing m into c (unless it is there). TIRX_DUMP=name,... (or all) hands
  * the module after the named passes to t->dump. Debug builds verify after each pass.

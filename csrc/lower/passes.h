@@ -14,14 +14,16 @@ tx_func *tx_copy_func(tx_ctx *c, const tx_func *f); /* shallow */
 tx_func *tx_func_with_body(tx_ctx *c, tx_func *f, const tx_node *body);
 
 tx_func *tx_resolve_func(tx_ctx *c, tx_func *f, const tx_target *t); /* resolve.c: LowerTIRx */
-tx_func *tx_host_func(tx_ctx *c, tx_func *f);                        /* host.c: host zone of LowerTIRx */
-tx_func *tx_constant_cells(tx_ctx *c, tx_func *f);                   /* cells.c: cells that never change, last part */
-tx_func *tx_address_func(tx_ctx *c, tx_func *f, const tx_target *t); /* address.c: FlattenBuffer */
-tx_func *tx_vectorize_func(tx_ctx *c, tx_func *f);                   /* vectorize.c, first part of UnrollLoop */
-tx_func *tx_unroll_func(tx_ctx *c, tx_func *f);                      /* unroll.c, second part */
-tx_func *tx_simplify_func(tx_ctx *c, tx_func *f);                    /* simplify_pass.c, third part */
-const tx_node *tx_contract(tx_ctx *c, const tx_node *body);          /* contract.c: a*b + c, in kernels */
-const tx_node *tx_lower_intrinsics(tx_ctx *c, const tx_node *body);  /* intrin.c: CEILDIV, in kernels */
+tx_func *tx_device_func(tx_ctx *c, tx_func *f);                      /* device_func.c: indices in device functions */
+tx_module *tx_device_calls(tx_ctx *c, tx_module *m); /* device_func.c: sizes as arguments, in LowerTIRx */
+tx_func *tx_host_func(tx_ctx *c, tx_func *f);        /* host.c: host zone of LowerTIRx */
+tx_func *tx_constant_cells(tx_ctx *c, tx_func *f);   /* cells.c: cells that never change, last part */
+tx_func *tx_address_func(tx_ctx *c, tx_func *f, const tx_target *t);     /* address.c: FlattenBuffer */
+tx_func *tx_vectorize_func(tx_ctx *c, tx_func *f);                       /* vectorize.c, first part of UnrollLoop */
+tx_func *tx_unroll_func(tx_ctx *c, tx_func *f);                          /* unroll.c, second part */
+tx_func *tx_simplify_func(tx_ctx *c, tx_func *f);                        /* simplify_pass.c, third part */
+const tx_node *tx_contract(tx_ctx *c, const tx_node *body);              /* contract.c: a*b + c, in kernels */
+const tx_node *tx_lower_intrinsics(tx_ctx *c, const tx_node *body);      /* intrin.c: CEILDIV, in kernels */
 tx_module *tx_split_module(tx_ctx *c, tx_module *m, const tx_target *t); /* split.c: SplitHostDevice */
 tx_func *tx_packed_api_func(tx_ctx *c, tx_func *f, const tx_target *t);  /* packed_api.c: MakePackedAPI */
 

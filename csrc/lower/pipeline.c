@@ -7,8 +7,10 @@
 static tx_func *
 pipeline_resolve(tx_ctx *c, tx_func *f, const tx_target *t)
 {
-    if (f->flags & (TX_FUNC_KERNEL | TX_FUNC_DEVICE))
+    if (f->flags & TX_FUNC_KERNEL)
         return f;
+    if (f->flags & TX_FUNC_DEVICE)
+        return tx_device_func(c, f);
     f = tx_host_func(c, f);
     f = f ? tx_resolve_func(c, f, t) : NULL;
     return f && tx_has_device(f->body) ? tx_constant_cells(c, f) : f;
@@ -26,7 +28,8 @@ shape(tx_ctx *c, tx_func *f, const tx_target *t)
 static tx_module *
 run_resolve(tx_ctx *c, tx_module *m, const tx_target *t)
 {
-    return tx_map_funcs(c, m, t, pipeline_resolve);
+    m = tx_device_calls(c, m);
+    return m ? tx_map_funcs(c, m, t, pipeline_resolve) : NULL;
 }
 
 static tx_module *

@@ -22,7 +22,7 @@ tx_map_funcs(tx_ctx *c, tx_module *m, const tx_target *t, tx_func_pass pass)
             return NULL;
         changed |= out->funcs[i] != m->funcs[i];
     }
-    return changed ? out : m;
+    return changed ? tx_link_module(c, out) : m;
 }
 
 tx_func *

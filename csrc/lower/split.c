@@ -363,6 +363,7 @@ split_parameters(kernel *k)
 typedef struct split {
     tx_ctx *c;
     const tx_target *t;
+    const tx_module *m;
     const tx_func *f;
     TX_VEC(tx_func *) kernels; /* of the whole module */
     uint32_t nregions;         /* of this function */
@@ -371,6 +372,9 @@ typedef struct split {
 static bool
 taken(const split *s, const tx_str *name)
 {
+    for (uint32_t i = 0; i < s->m->nfuncs; i++)
+        if (s->m->funcs[i]->flags & TX_FUNC_DEVICE && s->m->names[i] == name)
+            return true;
     for (uint32_t i = 0; i < s->kernels.n; i++)
         if (s->kernels.at[i]->name == name)
             return true;
@@ -416,6 +420,7 @@ function_attrs(const tx_func *f, tx_launch *l)
     }
 }
 
+/* The body of a kernel, or of a device function (k NULL). */
 static const tx_node *
 kernel_body(split *s, kernel *k, const tx_node *body)
 {
@@ -424,9 +429,11 @@ kernel_body(split *s, kernel *k, const tx_node *body)
 
     if (!fn)
         return NULL;
-    fn[TX_OP_ATTR] = attr;
-    fn[TX_OP_ALLOC] = split_alloc;
-    fn[TX_OP_RETURN] = leave;
+    if (k) {
+        fn[TX_OP_ATTR] = attr;
+        fn[TX_OP_ALLOC] = split_alloc;
+        fn[TX_OP_RETURN] = leave;
+    }
     if (s->t->disable_assert)
         fn[TX_OP_ASSERT] = drop_assertion;
     body = tx_rewrite(&r, body);
@@ -454,7 +461,7 @@ region(tx_rewriter *r, const tx_node *n)
     k.args[TX_L_BODY] = NULL;
     k.k = f;
     f->symbol = name;
-    f->flags = TX_FUNC_KERNEL | (s->f->flags & TX_FUNC_PERSISTENT);
+    f->flags = TX_FUNC_KERNEL | (s->f->flags & (TX_FUNC_PERSISTENT | TX_FUNC_CALLS));
     f->span = n->span;
     f->launch = *n->u.launch;
     f->nattrs = s->f->nattrs;
@@ -532,22 +539,26 @@ split_func(split *s, tx_func *f)
 tx_module *
 tx_split_module(tx_ctx *c, tx_module *m, const tx_target *t)
 {
-    split s = {.c = c, .t = t};
+    split s = {.c = c, .t = t, .m = m};
     TX_VEC(tx_func *) funcs = {0};
     TX_VEC(const tx_str *) names = {0};
     tx_module *out;
-    bool done = true;
+    bool done = true, split_before = false;
     tx_span saved = c->span;
 
-    for (uint32_t i = 0; i < m->nfuncs; i++)
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
         done &= (m->funcs[i]->flags & (TX_FUNC_HOST | TX_FUNC_KERNEL | TX_FUNC_DEVICE)) != 0;
-    if (done)
+        split_before |= (m->funcs[i]->flags & (TX_FUNC_HOST | TX_FUNC_KERNEL)) != 0;
+    }
+    if (done && split_before)
         return m;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         tx_func *f = m->funcs[i];
         uint32_t first = s.kernels.n;
         if (!(f->flags & (TX_FUNC_HOST | TX_FUNC_KERNEL | TX_FUNC_DEVICE)))
             f = split_func(&s, f);
+        else if (f->flags & TX_FUNC_DEVICE)
+            f = tx_func_with_body(c, f, kernel_body(&s, NULL, f->body));
         if (!f || !tx_push(c, &funcs, f) || !tx_push(c, &names, m->names[i]))
             return NULL;
         for (uint32_t k = first; k < s.kernels.n; k++)
@@ -564,5 +575,5 @@ tx_split_module(tx_ctx *c, tx_module *m, const tx_target *t)
         out->funcs[i] = funcs.at[i];
         out->names[i] = names.at[i];
     }
-    return out;
+    return tx_link_module(c, out);
 }

@@ -264,7 +264,7 @@ tx_solve_symbols(tx_ctx *c, const tx_func *f, tx_symbol_solution *out)
     bool ok;
 
     *out = (tx_symbol_solution){0};
-    if (f->nsymbols == 0 || f->flags & (TX_FUNC_KERNEL | TX_FUNC_DEVICE))
+    if (f->nsymbols == 0 || f->flags & TX_FUNC_KERNEL)
         return true;
     ok = solve(&s);
     tx_map_free(&s.known);

@@ -73,11 +73,11 @@ slope(const attempt *a, const tx_node *e, int64_t *k)
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------------- */
 
-/* The pointer was computed, so that nothing is known of where it points. */
+/* The pointer was computed or passed, so that nothing is known of where it points. */
 static bool
 is_computed(const tx_buffer *b)
 {
-    return b->data->kind != TX_VAR_DATA || !b->data->buffer || b->data->buffer->flags & TX_BUF_VIEW;
+    return b->data->kind != TX_VAR_DATA || !b->data->buffer || b->data->buffer->flags & (TX_BUF_VIEW | TX_BUF_PASSED);
 }
 
 static bool

@@ -218,7 +218,7 @@ METHOD(param, 2, 3, "name", "x", "flags")
             return NULL;
         p.buffer = b->buf;
         p.var = b->buf->data;
-        b->buf->flags |= TX_BUF_PARAM;
+        b->buf->flags |= TX_BUF_PARAM | (f->flags & TX_FUNC_DEVICE ? TX_BUF_PASSED : 0);
     } else if (!(p.var = tx_py_own_var(SELF, a[1]))) {
         return NULL;
     }
@@ -321,7 +321,7 @@ METHOD(match, 2, 2, "param", "buf")
         i++;
     if (i == SELF->params.n)
         return tx_py_fail(SELF->ctx, TX_E_NOT_A_PARAM);
-    b->buf->flags |= TX_BUF_PARAM;
+    b->buf->flags |= TX_BUF_PARAM | (tx_builder_func(SELF->b)->flags & TX_FUNC_DEVICE ? TX_BUF_PASSED : 0);
     if (b->buf->data->buffer == b->buf) {
         tx_node *node = (tx_node *)v->node; /* the variable's own node says what it points to */
         v->kind = TX_VAR_DATA;
@@ -473,7 +473,7 @@ METHOD(finish, 0, 1, "verify")
     tx_func *f = tx_builder_finish(SELF->b);
     if (!f || ctx->c->nerrors)
         return tx_py_raise(ctx);
-    if (verify && (!tx_check_symbols(ctx->c, f) || !tx_verify_func(ctx->c, f)))
+    if (verify && (!tx_check_symbols(ctx->c, f) || !tx_check_device_func(ctx->c, f) || !tx_verify_func(ctx->c, f)))
         return tx_py_raise(ctx);
     SELF->finished = ctx->frozen = true;
     return tx_py_new_function(ctx, f);

@@ -130,7 +130,6 @@ is_plain_row(unsigned op)
     case TX_OP_LET:
     case TX_OP_LOAD:
     case TX_OP_BUFFER_DATA:
-    case TX_OP_CALL_FUNC:
     case TX_OP_PTX: return false;
     default: return !tx_has(op, TX_PROP_STMT);
     }

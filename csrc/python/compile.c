@@ -134,6 +134,7 @@ import_input(tx_py_context *ctx, PyObject *x)
             m = NULL;
         if (m)
             m->names[0] = m->funcs[0]->name;
+        m = m ? tx_link_module(ctx->c, m) : NULL;
     } else {
         PyErr_Format(PyExc_TypeError, "a function or a module is expected, got %s", tx_py_type_name(ctx->c, x));
         return NULL;

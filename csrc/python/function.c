@@ -468,22 +468,45 @@ import_dict(tx_py_context *ctx, PyObject *items)
         if (!(m->funcs[i] = tx_import_func(ctx->c, FUNC(f))))
             return tx_py_raise(ctx);
     }
-    return m;
+    m = tx_link_module(ctx->c, m);
+    return m ? m : tx_py_raise(ctx);
+}
+
+static bool
+set_module_attrs(tx_py_context *ctx, tx_module *m, PyObject *attrs)
+{
+    PyObject *items = PyDict_Items(attrs);
+    Py_ssize_t n = items ? PyList_Size(items) : 0;
+    tx_attr *to = items ? tx_new(ctx->c, tx_attr, n ? n : 1) : NULL;
+    bool ok = to != NULL;
+
+    if (items && !to)
+        tx_py_raise(ctx);
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        PyObject *pair = PyList_GetItem(items, i);
+        ok = (to[i].key = tx_py_intern(ctx, PyTuple_GetItem(pair, 0))) &&
+             (to[i].value = tx_py_as_attr(ctx, to[i].key->text, PyTuple_GetItem(pair, 1)));
+    }
+    m->attrs = to;
+    m->nattrs = ok ? (uint32_t)n : 0;
+    Py_XDECREF(items);
+    return ok;
 }
 
 static PyObject *
 pymod_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"functions", NULL};
+    static const char *const names[] = {"functions", "attrs", NULL};
     tx_py_state *s = PyType_GetModuleState(type);
-    PyObject *dict, *items, *self = NULL;
+    PyObject *dict, *attrs = NULL, *items, *self = NULL;
 
-    if (!s || !PyArg_ParseTupleAndKeywords(args, kwargs, "O!:Module", (char **)names, &PyDict_Type, &dict))
+    if (!s || !PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O!:Module", (char **)names, &PyDict_Type, &dict,
+                                           &PyDict_Type, &attrs))
         return NULL;
     tx_py_context *ctx = tx_py_new_context(s);
     items = ctx ? PyDict_Items(dict) : NULL;
     tx_module *m = items ? import_dict(ctx, items) : NULL;
-    if (m) {
+    if (m && (!attrs || set_module_attrs(ctx, m, attrs))) {
         ctx->frozen = true;
         self = tx_py_new_module(ctx, m);
     }
@@ -497,8 +520,11 @@ pymod_subscript(PyObject *self, PyObject *key)
 {
     const tx_module *m = MOD(self);
 
-    for (uint32_t i = 0; PyUnicode_Check(key) && i < m->nfuncs; i++)
-        if (PyUnicode_CompareWithASCIIString(key, m->names[i]->text) == 0)
+    const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : NULL;
+
+    PyErr_Clear(); /* a lone surrogate is no name */
+    for (uint32_t i = 0; name && i < m->nfuncs; i++)
+        if (strcmp(name, m->names[i]->text) == 0)
             return tx_py_new_function(CTX(self), m->funcs[i]);
     PyErr_SetObject(PyExc_KeyError, key);
     return NULL;

@@ -528,8 +528,11 @@ plan_stmt(compiler *k, const tx_node *n)
 typedef struct write_search {
     tx_visitor v;
     const tx_var *data;
+    int depth; /* of calls */
     bool found;
 } write_search;
+
+static bool func_writes(const tx_func *f, const tx_var *data, int depth);
 
 static bool
 look_for_write(tx_visitor *v, const tx_node *n)
@@ -545,7 +548,25 @@ look_for_write(tx_visitor *v, const tx_node *n)
         if ((p->op == TX_OP_VAR && p->u.var == s->data) || (p->op == TX_OP_BUFFER_DATA && p->u.buf->data == s->data))
             s->found = true;
     }
+    for (uint32_t i = 0; n->op == TX_OP_CALL_FUNC && !s->found && i < n->nargs; i++) {
+        const tx_node *p = n->arg[i]->op == TX_OP_ADDRESS_OF ? n->arg[i]->arg[0] : n->arg[i];
+        const tx_func *f = n->u.call->func;
+        if (p->op == TX_OP_VAR ? p->u.var == s->data
+                               : (p->op == TX_OP_BUFFER_DATA || p->op == TX_OP_LOAD) && p->u.buf->data == s->data)
+            s->found = s->depth > TX_MAX_INLINE_DEPTH || !f || i >= f->nparams ||
+                       func_writes(f, f->params[i].buffer ? f->params[i].buffer->data : f->params[i].var, s->depth + 1);
+    }
     return !s->found;
+}
+
+/* Does the function write behind this pointer of its own, itself or through what it calls? */
+static bool
+func_writes(const tx_func *f, const tx_var *data, int depth)
+{
+    write_search s = {.v = {.enter = look_for_write}, .data = data, .depth = depth};
+
+    tx_walk(&s.v, f->body);
+    return s.found;
 }
 
 static bool
@@ -559,11 +580,9 @@ plan_is_written(compiler *k, uint32_t param)
             if ((k->m->funcs[i]->flags & TX_FUNC_KERNEL) && seen++ == pl->kernel)
                 kernel = k->m->funcs[i];
         for (uint32_t i = 0; kernel && i < pl->nargs; i++) {
-            write_search s = {.v = {.enter = look_for_write}, .data = kernel->params[i].var};
             if (pl->args[i].kind != PLAN_TENSOR || pl->args[i].param != param)
                 continue;
-            tx_walk(&s.v, kernel->body);
-            if (s.found)
+            if (func_writes(kernel, kernel->params[i].var, 0))
                 return true;
         }
     }

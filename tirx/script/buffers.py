@@ -46,7 +46,7 @@ def match_buffer(
         state.fail("NOT_A_PARAM")
     if shape is None:
         raise ValueError("Shape must be specified when binding input param")
-    if p.builder.zone != "host":
+    if not p.in_head():
         state.fail("MATCH_IN_DEVICE")
     if strides is not None:
         strides = [p.dimension(s, None) for s in strides]

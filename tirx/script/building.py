@@ -19,7 +19,7 @@ from tirx.script.expressions import Expr, describe
 from tirx.script.scope import Scope
 
 _PARAM_ABSENT = 1
-_FLAG_PRIVATE, _FLAG_PERSISTENT, _FLAG_NO_CHECK, _FLAG_KERNEL = 1, 2, 4, 8
+_FLAG_PRIVATE, _FLAG_PERSISTENT, _FLAG_NO_CHECK, _FLAG_KERNEL, _FLAG_DEVICE, _FLAG_CALLS = 1, 2, 4, 8, 16, 64
 
 
 class Options:
@@ -58,6 +58,10 @@ class Building:
         self.scalar_params: dict[str, Any] = {}
         self.handles: list[Any] = []  # handle parameters
 
+        self.function_name = name
+        self.flags = 0  # TX_FUNC_*
+        self.is_device_function = False  # private, without a device entry: device code calls it
+        self.calls_members = False  # of the module around
         self.pending_frames: list[Any] = []
         self.open_ifs: list[Any] = []
         self.entries = 0
@@ -88,6 +92,8 @@ class Building:
 
     def finish(self, check: bool) -> Any:
         self.flatten_pending()
+        if self.calls_members:
+            self.builder.set_flags(self.flags | _FLAG_CALLS)
         return self.builder.finish(check)
 
     def show_warnings(self) -> None:
@@ -96,14 +102,15 @@ class Building:
             warnings.warn_explicit(text, UserWarning, file, line)
 
     def set_options(self, name: str, options: Options) -> None:
-        flags = (
+        self.flags = (
             _FLAG_PRIVATE * options.private
             | _FLAG_PERSISTENT * options.persistent
             | _FLAG_NO_CHECK * (not options.check)
             | _FLAG_KERNEL * options.kernel
+            | _FLAG_DEVICE * self.is_device_function
         )
-        if flags:
-            self.builder.set_flags(flags)
+        if self.flags:
+            self.builder.set_flags(self.flags)
         self.builder.set_symbol(None if options.private else name)
 
     def block_shape(self) -> Any:
@@ -192,10 +199,14 @@ class Building:
     def new_symbol(self, dtype: str) -> Expr:
         """T.int32() in a kernel."""
         variable = _core.var(self.ctx, "free", "v", dtype)
-        if dtype in ("int32", "int64", "uint32", "uint64") and self.builder.zone == "host":
+        if dtype in ("int32", "int64", "uint32", "uint64") and self.in_head():
             self.symbol_vars[variable] = (variable, self.ctx.span)
         self.fresh[id(variable)] = variable
         return variable
+
+    def in_head(self) -> bool:
+        """Where sizes and buffers of parameters are declared: before the device code, or in a device function."""
+        return self.builder.zone == "host" or self.is_device_function and self.builder.depth == 1
 
     def declares_quoted(self, name: str, value: Expr) -> bool:
         """`n = T.int32()` behind a parameter of shape ("n",): the printed form declares the symbol once more."""

@@ -177,6 +177,8 @@ def _scope_id(call: str, extents: Any, preferred: Any, dtype: Any) -> Any:
     b = state.builder(f"T.{call}")
     if b.zone != "device":
         state.fail("SCOPE_ID_EARLY", call)
+    if p.is_device_function:
+        state.fail("MEMBER_SCOPE_ID", call, p.function_name)
     if extents is not None:
         extents = list(extents) if isinstance(extents, (list, tuple)) else [extents]
     if preferred is not None:

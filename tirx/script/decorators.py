@@ -49,7 +49,10 @@ def _parse_or_wait(func: Any, dialect: str, options: Options) -> Any:
         frame = frame or sys._getframe(1)
         _check_function(f)
         if _is_module_class(frame):
-            f._tirx_member = (dialect, options)
+            if f.__name__ in frame.f_locals:
+                name = frame.f_locals.get("__qualname__", "Module").rpartition(".")[2]
+                raise functions.fault_at(_source(f), "MEMBER_DUPLICATE", name, f.__name__)
+            f._tirx_member = (dialect, options, _locals_around(f, frame))
             return f
         return parse_function(f, _source(f), dialect, options, _locals_around(f, frame))
 

@@ -152,6 +152,21 @@ def no_source(function: Any) -> DiagnosticError:
     raise AssertionError("fail() returned")
 
 
+def fault_at(found: source.Source, row: str, *words: str) -> DiagnosticError:
+    """The exception for a function as a whole, at its `def`."""
+    from tirx import _core
+
+    ctx = _core.Context()
+    ctx.set_place(ctx.add_file(found.file, found.text, found.first_line), found.name, 0, found.line_offset)
+    line, column = found.node.lineno + found.line_offset, found.node.col_offset
+    ctx.at_pos(line, column, line, column + len("def ") + len(found.name))
+    try:
+        ctx.fail(row, *words)
+    except DiagnosticError as e:
+        return e.with_traceback(None)
+    raise AssertionError("fail() returned")
+
+
 def _statements(node: ast.AST) -> list[ast.stmt]:
     """All statements inside a statement, nested ones too; expressions, most of a tree, are not looked into."""
     found: list[Any] = []

@@ -25,6 +25,7 @@ from tirx.script.scope import Scope
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MAX_INLINE_DEPTH = 200
+_ENTRIES = frozenset(("device_entry", "launch_thread", "thread_binding", "env_thread"))
 
 
 class Parser(Functions, Expressions, Building):
@@ -58,8 +59,7 @@ class Parser(Functions, Expressions, Building):
         self.scope.shared = shared_names(node)
         self.enter()
         try:
-            self.set_options(self.source.name, options)
-            self.signature_of_kernel(node, annotations, options)
+            self.read_head(annotations, options)
             self.block(node.body)
             if self.faults:
                 raise Followed  # what was told on the way is raised below
@@ -72,6 +72,23 @@ class Parser(Functions, Expressions, Building):
             self.leave()
         self.show_warnings()
         return made
+
+    def read_head(self, annotations: dict[str, Any], options: Options) -> None:
+        node = self.source.node
+        self.is_device_function = options.private and not options.kernel and not has_entry(node)
+        self.set_options(self.source.name, options)
+        self.signature_of_kernel(node, annotations, options)
+
+    def read_signature(self, annotations: dict[str, Any], options: Options) -> Any:
+        """The parameters and the return type alone, for callers in the same module."""
+        self.enter()
+        try:
+            self.read_head(annotations, options)
+            return self.finish(False)
+        except Exception as e:
+            raise self.fault_of(e) from None
+        finally:
+            self.leave()
 
     def fault_of(self, e: Exception) -> Exception:
         """What to raise for an exception that has ended the walk."""
@@ -193,18 +210,41 @@ class Parser(Functions, Expressions, Building):
         return self.value(tree)
 
 
+def has_entry(tree: ast.AST) -> bool:
+    """Whether the text opens a device region; a private function that does not is a device function."""
+    for n in ast.walk(tree):
+        if isinstance(n, ast.Attribute) and n.attr in _ENTRIES or isinstance(n, ast.Name) and n.id in _ENTRIES:
+            return True
+        if isinstance(n, ast.Constant) and n.value == "tirx.device_entry":
+            return True
+    return False
+
+
+def new_parser(
+    function: Any,
+    found: source.Source,
+    dialect: str,
+    locals_around: dict[str, Any] | None = None,
+    names: dict[str, Any] | None = None,
+) -> Parser:
+    """`locals_around` has the names of the function that defines it, `names` those that hide them."""
+    closure: dict[str, Any] = dict(locals_around or {})
+    closure.update(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+    scope = Scope(None, function.__globals__, closure, vars(builtins))
+    scope.names.update(names or {})
+    return Parser(found, dialect, scope)
+
+
 def parse_function(
     function: Any,
     found: source.Source,
     dialect: str,
     options: Options,
     locals_around: dict[str, Any] | None = None,
+    names: dict[str, Any] | None = None,
 ) -> Any:
-    """The IR of a Python function; `locals_around` has the names of the function that defines it."""
-    closure: dict[str, Any] = dict(locals_around or {})
-    closure.update(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
-    scope = Scope(None, function.__globals__, closure, vars(builtins))
-    parser = Parser(found, dialect, scope)
+    """The IR of a Python function."""
+    parser = new_parser(function, found, dialect, locals_around, names)
     try:
         return parser.parse(annotations_of(function), options)
     except DiagnosticError as e:
