@@ -10,7 +10,8 @@ def loop_dtypes_and_let():
     @T.prim_func
     def f(A: T.Buffer((64,), "int64"), n: T.int64, u: T.uint32):
         T.device_entry()
-        bx = T.cta_id([1]); tx = T.thread_id([64])
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
         for i in T.serial(4, dtype="uint32"):
             A[i] = T.Cast("int64", i)
         for i in range(n):
@@ -31,7 +32,8 @@ def attributes_of_regions():
     @T.prim_func
     def f(A: T.Buffer((64,), "int32")):
         T.device_entry()
-        bx = T.cta_id([1]); tx = T.thread_id([64])
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
         with T.attr({"pragma_x": 1}):
             A[tx] = 1
         T.attr({"pragma_y": "z"})
@@ -47,7 +49,8 @@ def pointers_and_vectors():
     @T.prim_func
     def f(A: T.Buffer((64,), "float32", align=16), p: T.handle("float32"), q: T.handle):
         T.device_entry()
-        bx = T.cta_id([1]); tx = T.thread_id([64])
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
         r: T.let[T.handle("float32")] = A.ptr_to([4])
         V = T.decl_buffer((4,), "float32", data=r)
         W = T.decl_buffer((4,), "float32", data=p)
@@ -97,7 +100,8 @@ def host_zone_and_half_floats():
         m: T.let = T.int32(64) * 2
         T.call_packed("hello", A.data, 1, "text")
         T.device_entry()
-        bx = T.cta_id([1]); tx = T.thread_id([64])
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
         s = T.alloc_buffer((64,), "float32", scope="shared.dyn", align=128)
         t = T.alloc_shared((1,), "int32")
         B[0, tx] = T.float16(1)

@@ -45,6 +45,23 @@ span_of(tx_ctx *c, const tx_buffer *b)
     return span;
 }
 
+/* The span with what a constant offset puts before it: the indices of a flat buffer count from its pointer. */
+static const tx_node *
+span_from_pointer(tx_ctx *c, const tx_buffer *b)
+{
+    const tx_node *span = span_of(c, b);
+    int64_t offset = 0;
+
+    if (b->byte_offset && tx_const_i64(b->byte_offset, &offset))
+        offset /= tx_dtype_bytes(b->dtype);
+    else if (b->elem_offset)
+        tx_const_i64(b->elem_offset, &offset);
+    if (!span || offset <= 0)
+        return span;
+    span = tx_binary(c, TX_OP_ADD, tx_i64(c, span), tx_int(c, TX_I64, offset));
+    return span && span->op == TX_OP_INT && span->u.i <= INT32_MAX ? tx_int(c, TX_I32, span->u.i) : span;
+}
+
 static tx_buffer *
 flat_of(tx_rewriter *r, tx_buffer *b)
 {
@@ -54,7 +71,7 @@ flat_of(tx_rewriter *r, tx_buffer *b)
 
     if (stays(b) || flat)
         return flat ? flat : b;
-    span = span_of(r->c, b);
+    span = span_from_pointer(r->c, b);
     flat = span ? tx_copy_buffer(r->c, b) : NULL;
     if (!flat)
         return NULL;

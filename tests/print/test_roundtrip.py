@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import kernels
 import odd_kernels
+import program_kernels
 import pytest
 import seed_kernels
 
@@ -15,6 +16,7 @@ PASSES = [name for name, _, _ in _core.passes()]
 MAKERS = {name: k.make for name, k in kernels.KERNELS.items()}
 MAKERS |= {f"seed_{name}": s.make for name, s in seed_kernels.SEEDS.items()}
 MAKERS |= odd_kernels.ODD
+MAKERS |= program_kernels.PROGRAMS
 
 
 def assert_round_trip(f, text: str) -> None:
@@ -41,6 +43,15 @@ def test_the_other_dialect_means_the_same(name, dialect):
     assert tirx.structural_equal(f, again), f"{f.script(dialect=dialect)}\n----\n{again.script()}"
 
 
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+@pytest.mark.parametrize("name", kernels.KERNELS)
+def test_the_other_dialect_computes_the_same(name, dialect):
+    k = kernels.KERNELS[name]
+    f = tirx.from_source(k.make().script(dialect=dialect))
+    assert f.dialect == dialect
+    kernels.check(k, tirx.compile(f, target="cpu", externs=k.externs))
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
 @pytest.mark.parametrize("name", MAKERS)
 def test_modules_parse_back_after_every_pass(name, target):
@@ -54,6 +65,27 @@ def test_modules_parse_back_after_every_pass(name, target):
         except Exception as e:
             raise AssertionError(f"after {p}: {e}\n{text}") from e
         assert tirx.structural_equal(m, again), f"after {p}\n{text}\n---- parsed back as ----\n{again.script()}"
+
+
+def test_an_absent_parameter_keeps_its_place_in_either_dialect():
+    text = "@T.function\ndef f(A: T.NoneType(), B: T.Tensor((4,), T.int32)):\n    pass\n"
+    f = tirx.from_source(text)
+    for dialect in ("g1", "g2"):
+        again = tirx.from_source(f.script(dialect=dialect))
+        assert "A: T.NoneType()" in again.script() and tirx.structural_equal(f, again)
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+def test_a_module_in_either_dialect(dialect):
+    m = kernels.module_of_two()
+    again = tirx.from_source(m.script(dialect=dialect))
+    assert tirx.structural_equal(m, again)
+    assert {again[name].dialect for name in again.names} == {dialect}
+
+
+def test_an_unknown_dialect():
+    with pytest.raises(ValueError, match="dialect is .g1. or .g2., not 'g3'"):
+        MAKERS["add"]().script(dialect="g3")
 
 
 def test_a_module_parses_back():

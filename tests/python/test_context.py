@@ -60,10 +60,7 @@ def test_inlined_places(ctx):
     with pytest.raises(errors.DiagnosticError) as e:
         ctx.fail("UNSUPPORTED_STATEMENT", "Try")
     assert str(e.value) == (
-        "inline.py:11:5: error: Unsupported statement: Try\n"
-        "    bad\n"
-        "    ^^^\n"
-        "  in f(), inlined from k() at kernel.py:2"
+        "inline.py:11:5: error: Unsupported statement: Try\n    bad\n    ^^^\n  in f(), inlined from k() at kernel.py:2"
     )
     ctx.pop_inline()
     assert ctx.span == call

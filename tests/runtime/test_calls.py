@@ -278,7 +278,7 @@ def test_options_change_no_value(exes, option):
         ({"schedule": 1.5}, 'schedule: expected an int, "late", "early" or None, got 1.5'),
         ({"schedule": True}, 'schedule: expected an int, "late", "early" or None, got True'),
         ({"numerics": None}, 'numerics: expected "fast" or "hardware", got None'),
-        ({"numerics": "exact"}, "numerics: expected \"fast\" or \"hardware\", got 'exact'"),
+        ({"numerics": "exact"}, 'numerics: expected "fast" or "hardware", got \'exact\''),
     ],
 )
 def test_bad_options(exes, option, text):

@@ -146,7 +146,7 @@ class Building:
         if isinstance(value, TensorType):
             return self.bind_parameter(name, self.tensor(name, value, node))
         if isinstance(value, NoneType):
-            return self.absent_parameter(name)
+            return self.absent_parameter(name, True)
         if node is not None:
             self.at(node)
         self.ctx.fail("BAD_PARAMETER", name, describe(value))
@@ -156,10 +156,10 @@ class Building:
         self.builder.param(name, x)
         return x
 
-    def absent_parameter(self, name: str) -> None:
+    def absent_parameter(self, name: str, written: bool = False) -> None:
         """g1 leaves the parameter out of the call, g2 keeps its place."""
         self.scope.names[name] = None
-        if self.dialect == "g2":
+        if written or self.dialect == "g2":
             self.builder.param(name, _core.var(self.ctx, "param", name, "handle"), _PARAM_ABSENT)
 
     def tensor(self, name: str, t: TensorType, node: ast.expr | None) -> Any:
