@@ -120,3 +120,4 @@
 #include "python/ptx.c"
 #include "python/region.c"
 #include "python/statement.c"
+#include "python/tensormap.c"

@@ -46,6 +46,8 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "target": ("tirx.target", None),
     "runtime": ("tirx.runtime", None),
     "tensor": ("tirx.runtime", "tensor"),
+    "tensor_map": ("tirx.tensormap", "tensor_map"),
+    "TensorMap": ("tirx.tensormap", "TensorMap"),
     "register_func": ("tirx.runtime", "register_func"),
     "cuda": ("tirx.runtime", "cuda"),
     "cpu": ("tirx.runtime", "cpu"),

@@ -365,6 +365,20 @@ def export_dlpack(
     readonly: bool,
     versioned: bool,
 ) -> Any: ...  # capsule over memory that owner keeps alive
+
+class TensorMap:
+    """A tensor map over a tensor, which it keeps alive. Made by tirx.tensor_map."""
+
+    tensor: Any
+    def __init__(self, tensor: Any, fields: tuple, offset: int, text: str) -> None: ...
+    def __bytes__(self) -> bytes: ...
+
+# fields: (im2col, dtype, dims, strides, box, element_strides, lower, upper, channels, pixels, interleave, swizzle, l2, oob)
+def tensormap_encode(
+    address: int, fields: tuple, arch: int, by: str
+) -> bytes: ...  # by: "tirx" all checks, "rules" the driver's own, "driver" asks the driver of device 0
+def tensormap_decode(data: Any) -> tuple[int, tuple] | None: ...  # (address, fields)
+def tensormap_dtype(dtype: str, force: int) -> int | None: ...  # the driver's number
 def driver_available() -> tuple[bool, str]: ...
 def device_count() -> int: ...
 def device_arch(device: int) -> int: ...

@@ -238,8 +238,10 @@ tm_check_row(const tm_checker *k, const char *what, int64_t nelem)
 
     if (!tm_known(nelem) || !tm_known(t->interleave) || t->interleave != 0)
         return true;
+    if (t->dtype == TX_TM_16U4_ALIGN8B && nelem % 32 != 0)
+        return tm_wrong(k, "%s is %" PRId64 ", expected a multiple of 32 for %s", what, nelem, tm_types[t->dtype].name);
     nbytes = tm_row_bytes(t, nelem);
-    if (nbytes % 16 != 0 || nelem * tm_types[t->dtype].bits % 8 != 0)
+    if (nbytes % 16 != 0)
         return tm_wrong(k, "%s is %" PRId64 ", which is %" PRId64 " bytes of %s, expected a multiple of 16 bytes", what,
                         nelem, nbytes, tm_types[t->dtype].name);
     if (tm_known(t->swizzle) && t->swizzle > 0 && nbytes > width[t->swizzle])

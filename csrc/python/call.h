@@ -68,7 +68,7 @@ enum { TX_PY_TYPE_CACHE = 8 };
 typedef struct tx_py_rt {
     PyObject_HEAD PyObject *module;
     tx_py_state *state; /* of the module */
-    PyTypeObject *Executable, *DeviceMemory;
+    PyTypeObject *Executable, *DeviceMemory, *TensorMap;
     PyObject *packed;      /* dict: name -> Python function for packed calls */
     PyObject *max_version; /* {"max_version": (1, 3)} */
     struct tx_py_type_entry {
@@ -201,5 +201,8 @@ void tx_py_image_drop(tx_py_image *m); /* one reference */
 
 int tx_py_add_device(PyObject *module, tx_py_rt *rt);
 int tx_py_add_intake(PyObject *module);
+int tx_py_add_tensormap(PyObject *module, tx_py_rt *rt);
+/* A TensorMap as an argument; false: another type. */
+bool tx_py_take_tensormap(tx_py_rt *rt, PyObject *x, tx_arg *out);
 
 #endif

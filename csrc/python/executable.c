@@ -673,6 +673,7 @@ rt_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(rt->module);
     Py_VISIT((PyObject *)rt->Executable);
     Py_VISIT((PyObject *)rt->DeviceMemory);
+    Py_VISIT((PyObject *)rt->TensorMap);
     Py_VISIT(rt->packed);
     for (int i = 0; i < TX_PY_TYPE_CACHE; i++)
         Py_VISIT(rt->types[i].type);
@@ -701,6 +702,7 @@ rt_dealloc(PyObject *self)
     Py_XDECREF(rt->max_version);
     TX_PY_DROP(rt->Executable);
     TX_PY_DROP(rt->DeviceMemory);
+    TX_PY_DROP(rt->TensorMap);
 #define X(name) Py_XDECREF(rt->s_##name);
     TX_PY_CALL_NAMES(X)
 #undef X
@@ -764,7 +766,8 @@ tx_py_add_executable(PyObject *module)
     rt->Executable = (PyTypeObject *)PyType_FromModuleAndSpec(module, &exe_spec, NULL);
     if (rt->Executable && PyModule_AddObjectRef(module, "_runtime", (PyObject *)rt) == 0 &&
         PyModule_AddObjectRef(module, "Executable", (PyObject *)rt->Executable) == 0 &&
-        PyModule_AddObjectRef(module, "packed_functions", rt->packed) == 0 && tx_py_add_intake(module) == 0)
+        PyModule_AddObjectRef(module, "packed_functions", rt->packed) == 0 && tx_py_add_intake(module) == 0 &&
+        tx_py_add_tensormap(module, rt) == 0)
         ok = tx_py_add_device(module, rt);
     Py_DECREF((PyObject *)rt);
     return ok;

@@ -324,6 +324,8 @@ take_unknown(tx_py_intake *in, PyObject *x, PyObject *type, tx_arg *out)
 
     if (done != 0)
         return done > 0;
+    if (tx_py_take_tensormap(rt, x, out))
+        return true;
     if (tx_py_npy_ready() && tx_py_npy_is_array(x)) {
         remember_type(rt, type, NULL);
         return tx_py_npy_array(in, x, out);
@@ -465,7 +467,7 @@ extents_tuple(const int64_t *at, int n)
 static PyObject *
 described(const tx_py_rt *rt, const tx_arg *a)
 {
-    static const char *const kinds[] = {"none", "bool", "int", "float", "tensor", "pointer", "other"};
+    static const char *const kinds[] = {"none", "bool", "int", "float", "tensor", "pointer", "other", "tensormap"};
     PyObject *dtype, *shape, *strides;
 
     switch (a->kind) {
@@ -473,6 +475,7 @@ described(const tx_py_rt *rt, const tx_arg *a)
     case TX_ARG_FLOAT: return Py_BuildValue("{sssd}", "kind", kinds[a->kind], "value", a->v.f);
     case TX_ARG_POINTER: return Py_BuildValue("{sssK}", "kind", kinds[a->kind], "value", (unsigned long long)a->v.u);
     case TX_ARG_NONE:
+    case TX_ARG_MAP:
     case TX_ARG_OTHER: return Py_BuildValue("{ssss}", "kind", kinds[a->kind], "type", a->type_name);
     case TX_ARG_INT:
         if (a->neg_overflow || a->pos_overflow)

@@ -282,7 +282,7 @@ map_argument(plan_call *k, uint32_t i)
     } else if (a->kind != TX_ARG_POINTER || !a->v.p) {
         return kind_fault(k, i, "TensorMap");
     }
-    if (tx_tensormap_decode(a->v.p, &t))
+    if (tx_tensormap_decode(a->v.p, &t) && t.address != 0)
         return true;
     return arg_fault(k, TX_CALL_VALUE_ERROR, i, "Mismatched tensor map", "the 128 bytes are no tensor map");
 }
@@ -518,8 +518,8 @@ plan_call_cast(plan_call *k, const plan_instr *i)
 }
 
 /* Bytes that shape and strides reach: from the first element on, and before it where strides are negative. */
-static void
-reach(const tx_arg *a, size_t *from, size_t *before)
+void
+tx_arg_reach(const tx_arg *a, size_t *from, size_t *before)
 {
     int64_t last = 0, first = 0, bits = (int64_t)tx_bits(a->dtype) * tx_lanes(a->dtype);
 
@@ -558,7 +558,7 @@ map_operand(plan_call *k, const plan_operand *o, tx_emu_arg *to)
         to->target_before = (size_t)a->dims[TX_MAP_BEFORE];
     } else if (o->kind == PLAN_MAP && a->kind == TX_ARG_TENSOR) {
         to->target = a->v.p;
-        reach(a, &to->target_nbytes, &to->target_before);
+        tx_arg_reach(a, &to->target_nbytes, &to->target_before);
     }
 }
 
@@ -575,7 +575,7 @@ kernel_argument(plan_call *k, const plan_operand *o, tx_emu_arg *to)
         bool tensor = a->kind == TX_ARG_TENSOR;
         to->v.p = a->kind == TX_ARG_NONE ? NULL : a->v.p;
         if (tensor)
-            reach(a, &to->nbytes, &to->before);
+            tx_arg_reach(a, &to->nbytes, &to->before);
         to->readonly = tensor && a->readonly;
         return;
     }

@@ -113,16 +113,36 @@ encode_dtype(encoder *s, int64_t force)
     return s->out->map.dtype >= 0;
 }
 
-/* Bytes from the start of a tensor to one of its elements, as an expression; NULL for 0. */
+/* Elements from the start of a tensor's memory to one of its elements, as an expression: the host zone keeps the indices
+ * as they were written. */
 static const tx_node *
-element_bytes(tx_ctx *c, const tx_node *load)
+encode_element(tx_ctx *c, const tx_node *load)
 {
     const tx_buffer *b = load->u.buf;
-    const tx_node *i = tx_cast(c, TX_I64, load->arg[0]);
+    const tx_node *at = b->elem_offset ? tx_cast(c, TX_I64, b->elem_offset) : tx_int(c, TX_I64, 0);
+    const tx_node *dense = tx_int(c, TX_I64, 1), *step;
+
+    if (b->flags & TX_BUF_FLAT)
+        return tx_cast(c, TX_I64, load->arg[0]);
+    for (int d = b->rank - 1; d >= 0; d--) {
+        step = b->strides ? tx_cast(c, TX_I64, b->strides[d]) : dense;
+        at = tx_binary(c, TX_OP_ADD, at, tx_binary(c, TX_OP_MUL, tx_cast(c, TX_I64, load->arg[d]), step));
+        dense = tx_binary(c, TX_OP_MUL, dense, tx_cast(c, TX_I64, b->shape[d]));
+    }
+    return at;
+}
+
+static const tx_node *
+encode_bytes(tx_ctx *c, const tx_node *load)
+{
+    const tx_buffer *b = load->u.buf;
+    const tx_node *i = encode_element(c, load);
 
     if (tx_bits(b->dtype) == 4)
-        return tx_binary(c, TX_OP_FLOORDIV, i, tx_int(c, TX_I64, 2));
-    return tx_binary(c, TX_OP_MUL, i, tx_int(c, TX_I64, tx_dtype_bytes(b->dtype)));
+        i = tx_binary(c, TX_OP_FLOORDIV, i, tx_int(c, TX_I64, 2));
+    else
+        i = tx_binary(c, TX_OP_MUL, i, tx_int(c, TX_I64, tx_dtype_bytes(b->dtype)));
+    return b->byte_offset ? tx_binary(c, TX_OP_ADD, i, tx_cast(c, TX_I64, b->byte_offset)) : i;
 }
 
 static bool
@@ -137,7 +157,7 @@ encode_address(encoder *s, const tx_node *n)
         n = n->arg[0];
     }
     if (n->op == TX_OP_ADDRESS_OF && n->arg[0]->op == TX_OP_LOAD) {
-        part = element_bytes(s->c, n->arg[0]);
+        part = encode_bytes(s->c, n->arg[0]);
         bytes = bytes ? tx_binary(s->c, TX_OP_ADD, bytes, part) : part;
         v = n->arg[0]->u.buf->data;
     } else if (n->op == TX_OP_BUFFER_DATA) {

@@ -46,6 +46,9 @@ typedef struct tx_arg {
     char dtype_text[40];            /* tensors whose dtype is none of ours (VOID): what it is */
 } tx_arg;
 
+/* Bytes that a tensor's shape and strides reach: from its first element on, and before it where strides are negative. */
+void tx_arg_reach(const tx_arg *a, size_t *from, size_t *before);
+
 /* ---- launch plans ------------------------------------------------------------------------------------------------ */
 
 /* The host half as a typed program over int64/double registers: argument checks, symbol equations, launch shapes,

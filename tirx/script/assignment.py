@@ -278,6 +278,10 @@ class Assignments:
         if before.__class__ is Expr and before.dtype == "handle":
             if self.dialect == "g1" or self.scope.is_outer(name):
                 self.ctx.fail("POINTER_REASSIGNED", name)
+        if self.is_fresh(value) and value.elem == "tensormap":
+            self.take_fresh(value, name)
+            self.bind_name(name, value)
+            return
         self.bind_name(name, value if self.is_fresh(value) else self.builder.bind(name, value))
         self.forget_fresh(value)
 
@@ -473,6 +477,10 @@ class Assignments:
         before = self.scope.names.get(name)
         if before.__class__ is Expr and before.dtype == "handle" and self.scope.is_outer(name):
             self.ctx.fail("POINTER_REASSIGNED", name)
+        if self.is_fresh(value) and value.__class__ is Expr and value.elem == "tensormap":
+            self.take_fresh(value, name)
+            self.bind_target(node.target, value)
+            return
         dtype = annotation.dtype
         if dtype is None and not isinstance(value, IR):
             dtype = self.dtype_of(value)

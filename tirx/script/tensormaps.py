@@ -24,7 +24,8 @@ def tvm_stack_alloca(dtype: str, n: int = 1) -> Any:
     p = state.need("T.tvm_stack_alloca")
     if p.builder.zone == "device":
         raise ValueError("T.tvm_stack_alloca belongs before T.device_entry(): tensor maps are made on the host")
-    return _core.make(p.ctx, "STACK_ALLOCA", "handle", (_core.string(p.ctx, dtype), 1))
+    made = _core.make(p.ctx, "STACK_ALLOCA", "handle", (_core.string(p.ctx, dtype), 1))
+    return p.add_fresh(p.builder.bind("tensor_map", made))  # each call makes room once, whatever becomes of the result
 
 
 stack_alloca = tvm_stack_alloca
