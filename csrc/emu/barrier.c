@@ -3,6 +3,7 @@
  * count as arrived at a barrier without a count. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "emu/async.h"
 #include "emu/sched.h"
 
 static const tx_insn *
@@ -331,6 +332,46 @@ wait_role(const tx_frag *f)
     return f->state == TX_READY ? "loops at" : "waits at";
 }
 
+/* One part's wait in words; false: nothing is known of it but its place. */
+static bool
+wait_text(tx_vm *vm, tx_frag *f, tx_emu_report *r, char *text, size_t size)
+{
+    if (tx_mbar_wait_text(vm, f, r, text, size))
+        return true;
+    if (f->state != TX_WAIT_BAR || f->wait_mask >= TX_NBARRIERS)
+        return false;
+    const tx_barrier *b = &f->warp->cta->barrier[f->wait_mask];
+    snprintf(text, size, "warp %u waits at barrier %u: %u of %u threads have arrived", f->warp->index, f->wait_mask,
+             b->arrived, b->expected);
+    return true;
+}
+
+/* What each place that threads stand at waits for, as far as there is room. */
+static void
+stuck_text(tx_vm *vm, tx_cta *cta, tx_emu_report *r)
+{
+    char all[400] = "", one[160];
+    uint32_t seen[8], nseen = 0;
+    size_t n = 0;
+    for (uint32_t i = 0; i < cta->nwarps; i++)
+        for (uint32_t k = 0; k < cta->warps[i].nfrags; k++) {
+            tx_frag *f = cta->warps[i].frag[k];
+            uint32_t s = 0, site = at(vm, f)->site;
+            while (s < nseen && seen[s] != site)
+                s++;
+            if (s < nseen || nseen == 8 || f->state == TX_READY || f->state == TX_GONE ||
+                !wait_text(vm, f, r, one, sizeof one) || n + strlen(one) + 3 > sizeof all)
+                continue;
+            seen[nseen++] = site;
+            n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", n ? "; " : "", one);
+        }
+    tx_report_text(r,
+                   n              ? "no thread can go on: %s"
+                   : r->buffer[0] ? "no thread can go on: some wait at %s"
+                                  : "no thread can go on%s",
+                   n ? all : r->buffer);
+}
+
 int
 tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
 {
@@ -367,11 +408,10 @@ tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
             uint32_t lanes = f->m ? f->m : f->warp->live ? f->warp->live : 1;
             tx_report_agent(vm, r, f, tx_first_lane(lanes), site, wait_role(f));
         }
-    tx_report_text(r, divergent ? "threads wait at %s for others that never come" : "no thread can go on%s%s",
-                   divergent      ? r->buffer
-                   : r->buffer[0] ? ": some wait at "
-                                  : "",
-                   r->buffer);
+    if (divergent)
+        tx_report_text(r, "threads wait at %s for others that never come", r->buffer);
+    else
+        stuck_text(vm, cta, r);
     int end = tx_report_end(vm, r);
     if (end == TX_RUN_ON) { /* collected: there is nothing to go on with */
         vm->stop = true;

@@ -1,27 +1,37 @@
-/* Checker: races in shared memory, and reads of shared memory that nobody has written. Subscribes to tx_hooks.
+/* Checker: races in shared memory, reads of shared memory that nobody has written, and memory that an engine works on.
+ * Subscribes to tx_hooks; engines call tx_shadow_issue_* and tx_shadow_done_*.
  *
- * For each granule (the smallest access that the kernel makes) there is the last write and the reads since: a time, a
- * thread, a place in the source. Time advances at barriers. An access is ordered after an older one when it is by the same
- * thread, or when the two threads have met since: `floor` is the time of the last barrier of the whole CTA, met[w][v] the
- * time up to which warp w has seen warp v, and meetings of some lanes of a warp are kept one by one. Reads by several
- * threads merge into one record that says "other lanes too" or "other warps too"; kernels with named barriers also keep the
- * last time at which each warp read, so that a partial barrier is enough to overwrite. Times go on from CTA to CTA,
- * so that nothing is cleared in between. SPDX-License-Identifier: Apache-2.0 */
-#include "emu/vm.h"
+ * For each granule (the smallest access that the kernel makes) there is the last write and the reads since: a time, a thread or
+ * engine, a place in the source. Who has seen what is in order.c. Reads by several threads merge into one record
+ * that says "other lanes too" or "other warps too"; kernels with named barriers or engines also keep the last time at which each
+ * warp read, and engines' reads have slots of their own. A write of time 2^31 and above needs a closer look: it is an engine's, is still
+ * to come, or the granule belongs to a live mbarrier. Times go on from CTA to CTA, so that nothing is cleared in between.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 
-enum { MEETINGS = 8 };
-typedef struct meeting { /* some lanes of a warp have met */
-    uint32_t lanes, time;
-} meeting;
+#include "emu/async.h"
+
+enum { SLOTS = 4 };
+#define PENDING 0xffffffffu /* wtime: an engine is to write here */
+#define LIVE 0xfffffffeu    /* wtime: an mbarrier */
+
+typedef struct warp_read { /* by lanes of one warp */
+    uint32_t time, lanes;
+} warp_read;
+typedef struct agent_read {
+    uint32_t time, who;
+} agent_read;
 
 struct tx_shadow {
-    tx_epoch e;
+    tx_order *order;
+    uint32_t start;
     uint32_t n; /* granules */
     uint32_t *wtime, *wwho, *rtime, *rwho;
-    uint32_t *warps; /* named barriers: last read of each warp, n times nwarps; else NULL */
+    warp_read *warps; /* named barriers, engines: last read of each warp, n times nwarps; else NULL */
+    agent_read *slots;
+    uint8_t *reads; /* engines that are still to read, and one of them */
+    uint32_t *reader;
     uint32_t nwarps;
-    uint32_t met[TX_MAX_WARPS][TX_MAX_WARPS];
-    meeting recent[TX_MAX_WARPS][MEETINGS];
 };
 
 void
@@ -29,8 +39,12 @@ tx_shadow_free(tx_shadow *s)
 {
     if (!s)
         return;
+    tx_order_free(s->order);
     tx_free(s->wtime);
     tx_free(s->warps);
+    tx_free(s->slots);
+    tx_free(s->reads);
+    tx_free(s->reader);
     tx_free(s);
 }
 
@@ -43,9 +57,15 @@ tx_shadow_new(const tx_cta *cta, const tx_emu_program *p)
     s->n = (uint32_t)(cta->shared_bytes >> p->granule_shift) + 8;
     s->nwarps = cta->nwarps;
     s->wtime = tx_calloc((size_t)s->n * 4, sizeof *s->wtime);
-    if (p->partial_barriers)
+    if (p->partial_barriers || p->agents)
         s->warps = tx_calloc((size_t)s->n * cta->nwarps, sizeof *s->warps);
-    if (!s->wtime || (p->partial_barriers && !s->warps)) {
+    if (p->agents) {
+        s->slots = tx_calloc((size_t)s->n * SLOTS, sizeof *s->slots);
+        s->reads = tx_calloc(s->n, 1);
+        s->reader = tx_calloc(s->n, sizeof *s->reader);
+    }
+    if (!s->wtime || ((p->partial_barriers || p->agents) && !s->warps) ||
+        (p->agents && (!s->slots || !s->reads || !s->reader))) {
         tx_shadow_free(s);
         return NULL;
     }
@@ -53,48 +73,62 @@ tx_shadow_new(const tx_cta *cta, const tx_emu_program *p)
     return s;
 }
 
+tx_order *
+tx_shadow_order(const tx_cta *cta)
+{
+    return cta->shadow ? cta->shadow->order : NULL;
+}
+
 static bool tell_unwritten(tx_vm *vm);
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-static void
-all_met(tx_shadow *s, uint32_t warps)
-{
-    for (uint32_t w = 0; w < s->nwarps; w++)
-        for (uint32_t v = 0; v < s->nwarps && (warps >> w & 1); v++)
-            if (warps >> v & 1)
-                s->met[w][v] = s->e.now;
-}
-
+/* The CTAs of a cluster share an order, which the first of them begins. */
 static bool
-check_race_begin(tx_vm *vm, tx_cta *cta)
+race_begin(tx_vm *vm, tx_cta *cta)
 {
     tx_shadow *s = cta->shadow;
-    (void)vm;
-    if (s->e.now > 0xf0000000u) {
+    const uint32_t *c = vm->l->cluster;
+    uint32_t per = c[0] * c[1] * c[2];
+    if (vm->now > 0x70000000u && vm->ctas == NULL) {
         memset(s->wtime, 0, (size_t)s->n * 4 * sizeof *s->wtime);
         if (s->warps)
             memset(s->warps, 0, (size_t)s->n * s->nwarps * sizeof *s->warps);
-        s->e.now = 0;
+        if (s->slots)
+            memset(s->slots, 0, (size_t)s->n * SLOTS * sizeof *s->slots);
+        vm->now = 0;
     }
-    s->e.now++;
-    s->e.start = s->e.floor = s->e.now;
-    all_met(s, TX_FULL);
-    memset(s->recent, 0, sizeof s->recent);
+    tx_order *shared = NULL;
+    for (tx_cta *o = vm->ctas; o && per > 1; o = o->next)
+        if (o != cta && o->linear / per == cta->linear / per)
+            shared = o->shadow->order;
+    if (per > 1) {
+        tx_order_free(s->order);
+        s->order = shared;
+        if (shared)
+            shared->refs++;
+    }
+    if (!s->order && !(s->order = tx_order_new(vm, per, cta->nwarps * TX_LANES)))
+        return tx_vm_nomem(vm) == TX_RUN_ON;
+    if (!shared)
+        tx_order_begin(s->order);
+    s->order->cta[per > 1 ? cta->cluster_rank : 0] = cta;
+    s->start = s->order->e.start;
     return true;
 }
 
 static bool
-check_race_end(tx_vm *vm, tx_cta *cta)
+race_end(tx_vm *vm, tx_cta *cta)
 {
+    cta->shadow->order->cta[cta->cluster_rank] = NULL;
     return vm->unwritten.cta != cta || tell_unwritten(vm);
 }
 
 static void
-check_race_barrier(tx_vm *vm, tx_cta *cta, uint32_t warps)
+race_barrier(tx_vm *vm, tx_cta *cta, uint32_t warps)
 {
     tx_shadow *s = cta->shadow;
-    uint32_t seen[TX_MAX_WARPS] = {0}, live = 0;
+    uint32_t live = 0;
     if (!s)
         return;
     if (vm->unwritten.set && vm->unwritten.cta == cta && (warps >> vm->unwritten.thread / TX_LANES & 1) &&
@@ -102,91 +136,161 @@ check_race_barrier(tx_vm *vm, tx_cta *cta, uint32_t warps)
         return;
     for (uint32_t w = 0; w < s->nwarps; w++)
         live |= cta->warps[w].live ? 1u << w : 0;
-    s->e.now++;
-    for (uint32_t w = 0; w < s->nwarps; w++) /* what any of them had seen, all have seen now */
-        for (uint32_t v = 0; v < s->nwarps && (warps >> w & 1); v++)
-            seen[v] = s->met[w][v] > seen[v] ? s->met[w][v] : seen[v];
-    for (uint32_t w = 0; w < s->nwarps; w++)
-        for (uint32_t v = 0; v < s->nwarps && (warps >> w & 1); v++)
-            s->met[w][v] = seen[v];
-    all_met(s, warps);
-    if (!(live & ~warps))
-        s->e.floor = s->e.now;
+    if (!(live & ~warps) && s->order->nctas == 1)
+        tx_order_meet_all(s->order);
+    else if (warps)
+        tx_order_meet_warps(s->order, tx_order_thread(cta, 0), warps);
 }
 
 static void
-warp_sync(tx_vm *vm, tx_warp *w, uint32_t lanes)
+race_warp_sync(tx_vm *vm, tx_warp *w, uint32_t lanes)
 {
     tx_shadow *s = w->cta->shadow;
     (void)vm;
-    if (!s)
-        return;
-    s->e.now++;
-    if (!(w->live & ~lanes)) {
-        s->met[w->index][w->index] = s->e.now;
-        return;
-    }
-    meeting *m = s->recent[w->index];
-    memmove(m + 1, m, (MEETINGS - 1) * sizeof *m);
-    m[0] = (meeting){lanes, s->e.now};
+    if (s)
+        tx_order_meet(s->order, tx_order_thread(w->cta, w->index * TX_LANES), lanes);
 }
 
-/* Did `thread` meet `other` after that one's access at `time`? */
+/* Have all these lanes of a warp been seen at `time`? */
 static bool
-ordered(const tx_shadow *s, uint32_t thread, uint32_t other, uint32_t time)
+lanes_seen(const tx_order *o, uint32_t thread, uint32_t first, uint32_t lanes, uint32_t time)
 {
-    uint32_t w = thread / TX_LANES, v = other / TX_LANES;
-    if (thread == other || s->met[w][v] > time)
-        return true;
-    if (w != v)
-        return false;
-    uint32_t both = 1u << thread % TX_LANES | 1u << other % TX_LANES;
-    for (int i = 0; i < MEETINGS; i++)
-        if (s->recent[w][i].time > time && (s->recent[w][i].lanes & both) == both)
-            return true;
-    return false;
+    for (; lanes; lanes &= lanes - 1)
+        if (!tx_order_seen(o, thread, first + tx_first_lane(lanes), time))
+            return false;
+    return true;
 }
 
-/* Are all reads of a granule ordered before this access? */
+/* Are all reads of a granule by threads ordered before this access? If not, *who is one of them. */
 static bool
-reads_ordered(const tx_shadow *s, uint32_t thread, uint32_t g)
+reads_ordered(const tx_shadow *s, uint32_t thread, uint32_t g, uint32_t *by)
 {
-    uint32_t who = s->rwho[g], time = s->rtime[g], w = thread / TX_LANES;
-    if (time < s->e.floor)
+    uint32_t who = s->rwho[g], time = s->rtime[g] & ~TX_TIME_CLOSER, other = who >> TX_WHO_THREAD;
+    const tx_order *o = s->order;
+    *by = who;
+    if (time < o->e.floor)
         return true;
     if (!(who & (TX_WHO_LANES | TX_WHO_WARPS)))
-        return ordered(s, thread, who >> TX_WHO_THREAD, time);
-    if (who & TX_WHO_WARPS) {
-        for (uint32_t v = 0; s->warps && v < s->nwarps; v++)
-            if (s->warps[(size_t)g * s->nwarps + v] >= s->met[w][v])
-                return false;
-        return s->warps != NULL;
+        return tx_order_seen(o, thread, other, time);
+    uint32_t first = other / o->per_cta * o->per_cta;
+    for (uint32_t v = 0; s->warps && v < s->nwarps; v++) {
+        const warp_read *r = &s->warps[(size_t)g * s->nwarps + v];
+        if (r->time < o->e.floor || lanes_seen(o, thread, first + v * TX_LANES, r->lanes, r->time))
+            continue;
+        *by = (first + v * TX_LANES + tx_first_lane(r->lanes)) << TX_WHO_THREAD | (who & TX_WHO_SITE);
+        return false;
     }
-    return s->met[w][(who >> TX_WHO_THREAD) / TX_LANES] > time;
+    if (s->warps)
+        return true;
+    return !(who & TX_WHO_WARPS) && lanes_seen(o, thread, other / TX_LANES * TX_LANES, TX_FULL, time);
+}
+
+/* The same for reads by engines and by threads of other CTAs. */
+static bool
+slots_ordered(const tx_shadow *s, uint32_t thread, uint32_t g, uint32_t *by)
+{
+    for (int i = 0; s->slots && i < SLOTS; i++) {
+        const agent_read *r = &s->slots[(size_t)g * SLOTS + i];
+        if (r->time < s->start || tx_order_seen(s->order, thread, r->who >> TX_WHO_THREAD, r->time))
+            continue;
+        *by = r->who;
+        return false;
+    }
+    return true;
+}
+
+static void
+note_slot(tx_shadow *s, uint32_t g, uint32_t agent, uint32_t who)
+{
+    agent_read *r = &s->slots[(size_t)g * SLOTS], *oldest = r;
+    s->rtime[g] |= TX_TIME_CLOSER;
+    for (int i = 0; i < SLOTS; i++) {
+        if (r[i].time < s->start || r[i].who >> TX_WHO_THREAD == agent) {
+            r[i] = (agent_read){s->order->e.now, who};
+            return;
+        }
+        oldest = r[i].time < oldest->time ? &r[i] : oldest;
+    }
+    *oldest = (agent_read){s->order->e.now, who};
 }
 
 /* ---- reports ----------------------------------------------------------------------------------------------------- */
 
+uint32_t
+tx_mem_at(const tx_vm *vm, const tx_cta *cta, uint32_t off)
+{
+    int64_t best = -1;
+    uint32_t found = UINT32_MAX;
+    for (uint32_t i = 0; i < vm->p->nmems; i++) {
+        unsigned scope = vm->p->mems[i].scope;
+        if (scope == TX_GLOBAL || scope == TX_LOCAL || !cta->mem[i].base)
+            continue;
+        int64_t base = cta->mem[i].base - cta->shared;
+        if (base <= off && base > best && off < base + cta->mem[i].nbytes)
+            best = base, found = i;
+    }
+    return found;
+}
+
+void
+tx_name_shared(const tx_vm *vm, tx_emu_report *r, const tx_cta *cta, uint32_t off)
+{
+    uint32_t m = tx_mem_at(vm, cta, off);
+    memset(r->buffer, 0, sizeof r->buffer);
+    if (m == UINT32_MAX)
+        return;
+    const tx_memory *at = &vm->p->mems[m];
+    strncpy(r->buffer, at->name, sizeof r->buffer - 1);
+    if (!r->element[0] && at->elem)
+        snprintf(r->element, sizeof r->element, "[%lld]",
+                 (long long)((off - (cta->mem[m].base - cta->shared)) / at->elem));
+}
+
+/* The other side of a report: a thread of the cluster, or the one that an engine worked for. */
+static void
+other_agent(const tx_shadow *s, tx_vm *vm, tx_emu_report *r, uint32_t who, const char *role)
+{
+    const tx_order *o = s->order;
+    uint32_t id = who >> TX_WHO_THREAD, site = who & TX_WHO_SITE;
+    if (id >= o->nthreads) {
+        const tx_agent_info *a = &o->agent[id - o->nthreads];
+        id = a->thread;
+        role = tx_site_of(vm, site < vm->p->nsites ? site : 0)->role;
+    }
+    const tx_cta *cta = o->cta[id / o->per_cta];
+    tx_report_thread(vm, r, cta ? cta : vm->cta, id % o->per_cta, site < vm->p->nsites ? site : 0, role);
+}
+
+static const char *
+kind_name(uint8_t kind)
+{
+    return kind == TX_READ ? "load" : kind == TX_WRITE ? "store" : "atomic";
+}
+
 static bool
-check_race_report(const tx_access *a, uint32_t lane, int64_t off, uint32_t other, const char *other_role)
+report_race(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uint32_t other, const char *other_role)
 {
     tx_vm *vm = a->vm;
-    uint32_t site = other & TX_WHO_SITE;
-    const char *role = a->kind == TX_READ ? "load" : a->kind == TX_WRITE ? "store" : "atomic";
-    tx_emu_report *r = tx_report_begin(vm, "race", a->site);
-    if (!r->buffer[0])
+    const char *role = kind_name(a->kind);
+    bool engine = other >> TX_WHO_THREAD >= s->order->nthreads;
+    tx_emu_report *r = tx_report_begin(vm, engine ? "async" : "race", a->site);
+    if (!r->buffer[0] && a->mem < vm->p->nmems)
         strncpy(r->buffer, vm->p->mems[a->mem].name, sizeof r->buffer - 1);
     tx_report_agent(vm, r, a->f, lane, a->site, role);
     tx_report_element(vm, r, a->f, lane, a->site, off);
-    tx_report_thread(vm, r, a->f->warp->cta, other >> TX_WHO_THREAD, site < vm->p->nsites ? site : 0, other_role);
-    tx_report_text(r, "%s of %s%s races with a %s by another thread of the CTA: nothing orders them", role, r->buffer,
-                   r->element, other_role);
+    other_agent(s, vm, r, other, other_role);
+    if (engine)
+        tx_report_text(r, "%s of %s%s, while a %s of it is not known to be complete: this thread has not waited for it",
+                       role, r->buffer, r->element, r->agent[r->nagents - 1].role);
+    else
+        tx_report_text(r, "%s of %s%s races with a %s by another thread of the %s: nothing orders them", role,
+                       r->buffer, r->element, other_role, s->order->nctas > 1 ? "cluster" : "CTA");
     return tx_report_end(vm, r) == TX_RUN_ON;
 }
 
 /* Kept back: see tx_vm.unwritten. */
 static void
-note_unwritten(const tx_access *a, uint32_t lane, int64_t off, uint32_t g, uint32_t thread)
+note_unwritten(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uint32_t g, uint32_t thread)
 {
     tx_vm *vm = a->vm;
     tx_emu_report *r;
@@ -202,7 +306,7 @@ note_unwritten(const tx_access *a, uint32_t lane, int64_t off, uint32_t g, uint3
     vm->unwritten.report = *r;
     vm->unwritten.cta = a->f->warp->cta;
     vm->unwritten.granule = g, vm->unwritten.thread = thread, vm->unwritten.site = a->site;
-    vm->unwritten.time = a->f->warp->cta->shadow->e.now;
+    vm->unwritten.time = s->order->e.now;
 }
 
 static bool
@@ -217,57 +321,104 @@ tell_unwritten(tx_vm *vm)
 /* ---- one access of one thread ------------------------------------------------------------------------------------------ */
 
 static uint32_t
+who_of(uint32_t agent, uint32_t site, bool atomic)
+{
+    return agent << TX_WHO_THREAD | (site > TX_WHO_SITE ? TX_WHO_SITE : site) | (atomic ? TX_WHO_ATOMIC : 0);
+}
+
+static uint32_t
 stamp(const tx_access *a, uint32_t thread)
 {
-    uint32_t site = a->site > TX_WHO_SITE ? TX_WHO_SITE : a->site;
-    return thread << TX_WHO_THREAD | site | (a->kind == TX_ATOMIC ? TX_WHO_ATOMIC : 0);
+    return who_of(thread, a->site, a->kind == TX_ATOMIC);
 }
 
 static void
-note_read(tx_shadow *s, uint32_t g, uint32_t thread, uint32_t who)
+note_read(tx_shadow *s, uint32_t g, uint32_t thread, uint32_t who, const tx_cta *owner)
 {
-    uint32_t old = s->rwho[g], other = old >> TX_WHO_THREAD;
-    if (s->warps)
-        s->warps[(size_t)g * s->nwarps + thread / TX_LANES] = s->e.now;
-    if (s->rtime[g] < s->e.floor || (reads_ordered(s, thread, g) && !s->warps))
+    uint32_t old = s->rwho[g], other = old >> TX_WHO_THREAD, now = s->order->e.now,
+             closer = s->rtime[g] & TX_TIME_CLOSER;
+    uint32_t first = tx_order_thread(owner, 0), by;
+    if (s->slots && (thread < first || thread >= first + s->order->per_cta)) {
+        note_slot(s, g, thread, who);
+        return;
+    }
+    if (s->warps) {
+        warp_read *r = &s->warps[(size_t)g * s->nwarps + (thread - first) / TX_LANES];
+        uint32_t bit = 1u << thread % TX_LANES;
+        if (r->time < s->order->e.floor ||
+            lanes_seen(s->order, thread, thread / TX_LANES * TX_LANES, r->lanes, r->time))
+            r->lanes = bit;
+        else
+            r->lanes |= bit;
+        r->time = now;
+    }
+    if ((s->rtime[g] & ~TX_TIME_CLOSER) < s->order->e.floor || (!s->warps && reads_ordered(s, thread, g, &by)))
         s->rwho[g] = who;
     else if (other != thread)
         s->rwho[g] = old | TX_WHO_LANES | (other / TX_LANES != thread / TX_LANES ? TX_WHO_WARPS : 0);
-    s->rtime[g] = s->e.now;
+    s->rtime[g] = now | closer;
+}
+
+static bool report_pending(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uint32_t g, bool write);
+
+/* The last write needs a closer look. *seen: it is ordered before this access. */
+static bool
+closer(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off, uint32_t thread, bool *seen)
+{
+    uint32_t wtime = s->wtime[g], writer = s->wwho[g], time = wtime & ~TX_TIME_CLOSER;
+    *seen = true;
+    if (wtime == PENDING || wtime == LIVE)
+        return report_pending(a, s, lane, off, g, true);
+    if (time < s->start)
+        *seen = false;
+    else if (!tx_order_seen(s->order, thread, writer >> TX_WHO_THREAD, time))
+        return report_race(a, s, lane, off, writer, "copy");
+    else if (time < s->order->e.floor && s->order->base->seen[writer >> TX_WHO_THREAD] > time)
+        s->wtime[g] = time; /* everybody has seen it */
+    return true;
 }
 
 static bool
-check_race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off)
+race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off)
 {
-    uint32_t thread = a->f->warp->index * TX_LANES + lane, who = stamp(a, thread);
+    const tx_cta *cta = a->f->warp->cta;
+    uint32_t thread = tx_order_thread(cta, a->f->warp->index * TX_LANES + lane), who = stamp(a, thread), by;
     uint32_t wtime = s->wtime[g], writer = s->wwho[g];
-    bool both_atomic = a->kind == TX_ATOMIC && (writer & TX_WHO_ATOMIC);
+    bool both_atomic = a->kind == TX_ATOMIC && (writer & TX_WHO_ATOMIC), seen = false;
 
-    if (a->kind == TX_READ && wtime < s->e.start) {
-        note_unwritten(a, lane, off, g, thread);
-        return true;
+    if (wtime >= TX_TIME_CLOSER) {
+        if (!closer(a, s, g, lane, off, thread, &seen))
+            return false;
+        wtime = seen ? s->start : 0;
     }
-    if (a->kind == TX_ATOMIC && wtime < s->e.start)
-        note_unwritten(a, lane, off, g, thread);
-    else if (a->vm->unwritten.set && a->vm->unwritten.granule == g && a->vm->unwritten.cta == a->f->warp->cta &&
-             !ordered(s, thread, a->vm->unwritten.thread, a->vm->unwritten.time)) {
+    if (a->kind != TX_WRITE && wtime < s->start) {
+        note_unwritten(a, s, lane, off, g, thread);
+        if (a->kind == TX_READ)
+            return true;
+    } else if (a->vm->unwritten.set && a->vm->unwritten.granule == g && a->vm->unwritten.cta == cta &&
+               !tx_order_seen(s->order, thread, a->vm->unwritten.thread, a->vm->unwritten.time)) {
         a->vm->unwritten.set = false;
-        if (!check_race_report(
-                a, lane, off, a->vm->unwritten.thread << TX_WHO_THREAD | (a->vm->unwritten.site & TX_WHO_SITE), "load"))
+        if (!report_race(a, s, lane, off, who_of(a->vm->unwritten.thread, a->vm->unwritten.site, false), "load"))
             return false;
     }
-    if (wtime >= s->e.floor && !both_atomic && !ordered(s, thread, writer >> TX_WHO_THREAD, wtime))
-        if (!check_race_report(a, lane, off, writer, writer & TX_WHO_ATOMIC ? "atomic" : "store"))
+    if (!seen && wtime >= s->order->e.floor && !both_atomic &&
+        !tx_order_seen(s->order, thread, writer >> TX_WHO_THREAD, wtime))
+        if (!report_race(a, s, lane, off, writer, writer & TX_WHO_ATOMIC ? "atomic" : "store"))
             return false;
     if (a->kind == TX_READ) {
-        note_read(s, g, thread, who);
+        note_read(s, g, thread, who, a->at ? a->at : cta);
         return true;
     }
-    if (!reads_ordered(s, thread, g) && !check_race_report(a, lane, off, s->rwho[g] & ~(uint32_t)TX_WHO_ATOMIC, "load"))
+    if (s->reads && s->reads[g] && !report_pending(a, s, lane, off, g, false))
         return false;
-    s->wtime[g] = s->e.now;
+    if ((!reads_ordered(s, thread, g, &by) || !slots_ordered(s, thread, g, &by)) &&
+        !report_race(a, s, lane, off, by & ~(uint32_t)TX_WHO_ATOMIC, "load"))
+        return false;
+    s->wtime[g] = s->order->e.now;
     s->wwho[g] = who;
     s->rtime[g] = 0;
+    if (s->slots)
+        memset(&s->slots[(size_t)g * SLOTS], 0, SLOTS * sizeof *s->slots);
     return true;
 }
 
@@ -275,17 +426,211 @@ static bool
 thread_access(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off)
 {
     unsigned shift = a->vm->p->granule_shift;
-    uint32_t g = a->f->warp->cta->mem[a->mem].granule + (uint32_t)(off >> shift), n = a->size >> shift;
+    const tx_cta *cta = a->at ? a->at : a->f->warp->cta;
+    uint32_t g = cta->mem[a->mem].granule + (uint32_t)(off >> shift), n = a->size >> shift;
     for (uint32_t i = 0; i < (n ? n : 1); i++)
-        if (!check_race_one(a, s, g + i, lane, off))
+        if (!race_one(a, s, g + i, lane, off))
             return false;
     return true;
+}
+
+/* ---- engines ----------------------------------------------------------------------------------------------------- */
+
+/* An access to bytes that an engine is to write or read, or that are an mbarrier. */
+static bool
+report_pending(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uint32_t g, bool write)
+{
+    tx_vm *vm = a->vm;
+    bool live = write && s->wtime[g] == LIVE;
+    const char *role = kind_name(a->kind);
+    tx_emu_report *r = tx_report_begin(vm, live ? "mbarrier" : "async", a->site);
+    if (!r->buffer[0])
+        strncpy(r->buffer, vm->p->mems[a->mem].name, sizeof r->buffer - 1);
+    tx_report_agent(vm, r, a->f, lane, a->site, role);
+    tx_report_element(vm, r, a->f, lane, a->site, off);
+    if (live)
+        tx_report_text(r, "%s of %s%s, which holds a live mbarrier", role, r->buffer, r->element);
+    else {
+        other_agent(s, vm, r, write ? s->wwho[g] : s->reader[g], "copy");
+        r->agent[r->nagents - 1].role = tx_site_of(vm, (write ? s->wwho[g] : s->reader[g]) & TX_WHO_SITE)->role;
+        tx_report_text(r, "%s of %s%s, which a %s under way %s: it has not been waited for", role, r->buffer,
+                       r->element, r->agent[r->nagents - 1].role, write ? "writes" : "reads");
+    }
+    return tx_report_end(vm, r) == TX_RUN_ON;
+}
+
+static bool
+report_issue(const tx_issue *i, tx_shadow *s, const tx_span_of *at, uint32_t g, const char *kind, uint32_t other,
+             const char *other_role, const char *why)
+{
+    tx_vm *vm = i->vm;
+    tx_emu_report *r = tx_report_begin(vm, kind, i->site);
+    r->buffer[0] = 0;
+    tx_name_shared(vm, r, at->cta, g << vm->p->granule_shift);
+    tx_report_agent(vm, r, i->f, i->lane, i->site, i->role);
+    if (other_role) {
+        bool pending = !*other_role;
+        other_agent(s, vm, r, other, other_role);
+        if (pending)
+            r->agent[r->nagents - 1].role = tx_site_of(vm, other & TX_WHO_SITE)->role;
+        tx_report_text(r, "%s of %s%s %s %s", i->role, r->buffer, r->element, why, r->agent[r->nagents - 1].role);
+    } else
+        tx_report_text(r, "%s of %s%s %s", i->role, r->buffer, r->element, why);
+    return tx_report_end(vm, r) == TX_RUN_ON;
+}
+
+/* Is the last write of a granule behind the issuer, and through the right proxy? */
+static bool
+issue_after_write(const tx_issue *i, tx_shadow *s, const tx_span_of *at, uint32_t g, uint32_t thread, bool write)
+{
+    const tx_order *o = s->order;
+    uint32_t wtime = s->wtime[g], time = wtime & ~TX_TIME_CLOSER, who = s->wwho[g], writer = who >> TX_WHO_THREAD;
+    if (wtime == PENDING)
+        return report_issue(i, s, at, g, "async", who, "", "begins before the end of another");
+    if (wtime == LIVE)
+        return report_issue(i, s, at, g, "mbarrier", 0, NULL, "touches a live mbarrier");
+    if (time < s->start)
+        return write || report_issue(i, s, at, g, "uninitialised", 0, NULL, "reads what nobody has written");
+    if (!tx_order_seen(o, thread, writer, time))
+        return report_issue(i, s, at, g,
+                            writer >= o->nthreads ? "async"
+                            : write               ? "async"
+                                                  : "race",
+                            who, "store", "is not ordered after an earlier");
+    if (i->async_proxy && writer < o->nthreads && !tx_order_fenced(o, thread, writer, time))
+        return report_issue(i, s, at, g, "proxy", who, "store",
+                            "works through the async proxy: fence.proxy.async is missing after the");
+    return true;
+}
+
+static bool
+issue_one(const tx_issue *i, tx_shadow *s, const tx_span_of *at, uint32_t g, uint32_t thread, bool write)
+{
+    uint32_t by;
+    tx_vm *vm = i->vm;
+    if (vm->unwritten.set && vm->unwritten.granule == g && vm->unwritten.cta == at->cta && write) {
+        uint32_t who = who_of(vm->unwritten.thread, vm->unwritten.site, false);
+        if (!tx_order_seen(s->order, thread, vm->unwritten.thread, vm->unwritten.time)) {
+            vm->unwritten.set = false;
+            return report_issue(i, s, at, g, "async", who, "load", "is not ordered after an earlier");
+        }
+    }
+    if (!issue_after_write(i, s, at, g, thread, write))
+        return false;
+    if (!write)
+        return true;
+    if (s->reads[g])
+        return report_issue(i, s, at, g, "async", s->reader[g], "", "begins before the end of another");
+    if (!reads_ordered(s, thread, g, &by) || !slots_ordered(s, thread, g, &by))
+        return report_issue(i, s, at, g, "async", by & ~(uint32_t)TX_WHO_ATOMIC, "load",
+                            "is not ordered after an earlier");
+    return true;
+}
+
+static bool
+span_granules(const tx_vm *vm, const tx_span_of *s, uint32_t *from, uint32_t *to)
+{
+    unsigned shift = vm->p->granule_shift;
+    *from = s->off >> shift, *to = (s->off + s->n + (1u << shift) - 1) >> shift;
+    return s->cta->shadow != NULL;
+}
+
+bool
+tx_shadow_issue_write(const tx_issue *i, const tx_span_of *at)
+{
+    uint32_t from, to, thread = tx_order_thread(i->f->warp->cta, i->f->warp->index * TX_LANES + i->lane);
+    tx_shadow *s = at->cta->shadow;
+    if (!span_granules(i->vm, at, &from, &to))
+        return true;
+    for (uint32_t g = from; g < to; g++)
+        if (!issue_one(i, s, at, g, thread, true))
+            return false;
+    for (uint32_t g = from, who = who_of(thread, i->site, false); g < to; g++)
+        s->wtime[g] = PENDING, s->wwho[g] = who, s->rtime[g] = 0;
+    memset(&s->slots[(size_t)from * SLOTS], 0, (size_t)(to - from) * SLOTS * sizeof *s->slots);
+    return true;
+}
+
+bool
+tx_shadow_issue_read(const tx_issue *i, const tx_span_of *at)
+{
+    uint32_t from, to, thread = tx_order_thread(i->f->warp->cta, i->f->warp->index * TX_LANES + i->lane);
+    tx_shadow *s = at->cta->shadow;
+    if (!span_granules(i->vm, at, &from, &to))
+        return true;
+    for (uint32_t g = from; g < to; g++)
+        if (!issue_one(i, s, at, g, thread, false))
+            return false;
+    for (uint32_t g = from, who = who_of(thread, i->site, false); g < to; g++)
+        s->reads[g]++, s->reader[g] = who, s->rtime[g] |= TX_TIME_CLOSER;
+    return true;
+}
+
+void
+tx_shadow_done_write(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uint32_t site)
+{
+    uint32_t from, to;
+    tx_shadow *s = at->cta->shadow;
+    if (!span_granules(vm, at, &from, &to))
+        return;
+    uint32_t time = s->order->e.now | (agent >= s->order->nthreads ? TX_TIME_CLOSER : 0),
+             who = who_of(agent, site, false);
+    for (uint32_t g = from; g < to; g++)
+        s->wtime[g] = time, s->wwho[g] = who;
+}
+
+void
+tx_shadow_done_read(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uint32_t site)
+{
+    uint32_t from, to;
+    tx_shadow *s = at->cta->shadow;
+    if (!span_granules(vm, at, &from, &to))
+        return;
+    for (uint32_t g = from, who = who_of(agent, site, false); g < to; g++) {
+        s->reads[g] -= s->reads[g] > 0;
+        if (agent >= s->order->nthreads)
+            note_slot(s, g, agent, who);
+        else
+            note_read(s, g, agent, who, at->cta);
+    }
+}
+
+bool
+tx_shadow_touch(const tx_issue *i, const tx_span_of *at, uint8_t kind)
+{
+    tx_shadow *s = at->cta->shadow;
+    uint32_t mem = tx_mem_at(i->vm, at->cta, at->off);
+    if (!s || mem == UINT32_MAX)
+        return true;
+    tx_access a = {i->vm, i->f, mem, i->site, at->n, kind, at->cta == i->f->warp->cta ? NULL : at->cta};
+    return thread_access(&a, s, i->lane, at->off - (at->cta->mem[mem].base - at->cta->shared));
+}
+
+void
+tx_shadow_barrier(const tx_vm *vm, const tx_span_of *at, bool live, uint32_t thread, uint32_t site)
+{
+    uint32_t from, to;
+    tx_shadow *s = at->cta->shadow;
+    if (!span_granules(vm, at, &from, &to))
+        return;
+    for (uint32_t g = from; g < to; g++) {
+        s->wtime[g] = live ? LIVE : thread == UINT32_MAX ? 0 : s->order->e.now;
+        s->wwho[g] = live || thread == UINT32_MAX ? UINT32_MAX : who_of(thread, site, false);
+    }
+}
+
+/* The threads of all CTAs of a cluster have met. */
+void
+tx_shadow_cluster_met(tx_cta *cta)
+{
+    if (cta->shadow)
+        tx_order_meet_all(cta->shadow->order);
 }
 
 /* ---- hooks ------------------------------------------------------------------------------------------------------- */
 
 static bool
-check_race_range(const tx_access *a, int64_t off)
+race_range(const tx_access *a, int64_t off)
 {
     tx_shadow *s = a->f->warp->cta->shadow;
     unsigned shift = a->vm->p->granule_shift;
@@ -293,11 +638,12 @@ check_race_range(const tx_access *a, int64_t off)
     uint32_t who = stamp(a, a->f->warp->index * TX_LANES);
     unsigned per = n == 8 ? 3 : n == 4 ? 2 : n == 2 ? 1 : 0;
 
-    if (n && !s->warps && !a->vm->unwritten.set && s->met[a->f->warp->index][a->f->warp->index] == s->e.floor) {
+    if (n && !s->warps && !a->vm->unwritten.set && !s->order->away && s->order->nctas == 1) {
+        tx_epoch e = s->order->e;
         bool good = a->kind == TX_READ ? a->vm->isa->shadow_read(s->wtime + g, s->wwho + g, s->rtime + g, s->rwho + g,
-                                                                 TX_LANES * n, per, &s->e, who)
+                                                                 TX_LANES * n, per, &e, who)
                                        : a->vm->isa->shadow_write(s->wtime + g, s->wwho + g, s->rtime + g, s->rwho + g,
-                                                                  TX_LANES * n, per, &s->e, who);
+                                                                  TX_LANES * n, per, &e, who);
         if (good)
             return true;
     }
@@ -308,7 +654,7 @@ check_race_range(const tx_access *a, int64_t off)
 }
 
 static bool
-point(const tx_access *a, int64_t off, uint32_t lanes)
+race_point(const tx_access *a, int64_t off, uint32_t lanes)
 {
     tx_shadow *s = a->f->warp->cta->shadow;
     unsigned shift = a->vm->p->granule_shift;
@@ -316,19 +662,19 @@ point(const tx_access *a, int64_t off, uint32_t lanes)
 
     /* a read of what was written before the last barrier, by a warp that is already noted or the first one */
     uint32_t n = a->size >> shift;
-    bool easy = a->kind == TX_READ && n > 0 && !s->warps;
+    bool easy = a->kind == TX_READ && n > 0 && !s->warps && s->order->nctas == 1;
     for (uint32_t i = 0; easy && i < n; i++)
-        easy = s->wtime[g + i] >= s->e.start && s->wtime[g + i] < s->e.floor;
+        easy = s->wtime[g + i] >= s->start && s->wtime[g + i] < s->order->e.floor && !(s->rtime[g + i] >> 31);
     if (easy) {
         uint32_t thread = a->f->warp->index * TX_LANES + tx_first_lane(lanes), who = stamp(a, thread);
         uint32_t more = lanes & (lanes - 1) ? TX_WHO_LANES : 0;
         for (uint32_t i = 0; i < n; i++) {
             uint32_t old = s->rwho[g + i], diff = (old >> TX_WHO_THREAD) ^ thread;
-            if (s->rtime[g + i] < s->e.floor)
+            if (s->rtime[g + i] < s->order->e.floor)
                 s->rwho[g + i] = who | more;
             else
                 s->rwho[g + i] = old | more | (diff ? TX_WHO_LANES : 0) | (diff >> 5 ? TX_WHO_WARPS : 0);
-            s->rtime[g + i] = s->e.now;
+            s->rtime[g + i] = s->order->e.now;
         }
         return true;
     }
@@ -339,7 +685,7 @@ point(const tx_access *a, int64_t off, uint32_t lanes)
 }
 
 static bool
-lanes_access(const tx_access *a, const int64_t *off, uint32_t lanes)
+race_lanes(const tx_access *a, const int64_t *off, uint32_t lanes)
 {
     tx_shadow *s = a->f->warp->cta->shadow;
     for (uint32_t left = lanes; left; left &= left - 1) {
@@ -350,5 +696,4 @@ lanes_access(const tx_access *a, const int64_t *off, uint32_t lanes)
     return true;
 }
 
-const tx_hooks tx_race_hooks = {check_race_begin, check_race_end,     check_race_range, point,
-                                lanes_access,     check_race_barrier, warp_sync};
+const tx_hooks tx_race_hooks = {race_begin, race_end, race_range, race_point, race_lanes, race_barrier, race_warp_sync};

@@ -531,6 +531,7 @@ code_finish(tx_code *g)
     p->granule_shift = g->min_shared >= 4 ? 2 : g->min_shared == 2 ? 1 : 0;
     p->partial_barriers = g->partial_barriers;
     p->meets_ctas = g->meets_ctas;
+    p->agents = g->agents;
     return !g->failed;
 }
 
@@ -549,7 +550,7 @@ reset(tx_code *g)
     g->ncalls = 0;
     g->label = 0;
     g->smem = g->local_bytes = 0;
-    g->again = g->partial_barriers = g->meets_ctas = false;
+    g->again = g->partial_barriers = g->meets_ctas = g->agents = false;
     tx_arena_free(&g->p->arena);
     tx_arena_init(&g->p->arena);
 }

@@ -128,7 +128,7 @@ typedef struct tx_code {
     bool again, failed;
     int64_t block[3]; /* 0: unknown */
     int64_t smem, local_bytes, min_shared;
-    bool partial_barriers, meets_ctas;
+    bool partial_barriers, meets_ctas, agents;
 } tx_code;
 
 /* code.c */
@@ -190,6 +190,7 @@ tx_val tx_code_ptr_add(tx_code *g, tx_val ptr, tx_val index, int64_t scale);
 tx_val tx_code_call(tx_code *g, const tx_node *n, unsigned lane);
 /* code_ptx.c */
 void tx_code_ptx(tx_code *g, const tx_node *n);
+void tx_code_mbar_wait(tx_code *g, const tx_node *n);
 int64_t tx_code_ptx_granule(const tx_node *n); /* bytes of its smallest access to memory */
 /* code_stmt.c */
 void tx_code_inline(tx_code *g, const tx_func *f, tx_inlined *frame);

@@ -388,6 +388,7 @@ tx_code_call(tx_code *g, const tx_node *n, unsigned lane)
         v = arg(g, n, 0);
         return v.form == VF_NONE ? v : tx_code_bin(g, TX_OP_EQ, TX_U64, v, tx_val_int(TX_U64, 0));
     case TX_OP_PTX: tx_code_ptx(g, n); return r;
+    case TX_OP_MBAR_WAIT: tx_code_mbar_wait(g, n); return r;
     case TX_OP_CVTA_SHARED: return cvta(g, n);
     default: return tx_code_unsupported(g, tx_ops[n->op].spelling, tx_scalar_of(n->dtype));
     }

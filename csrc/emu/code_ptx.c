@@ -11,6 +11,9 @@ typedef struct parts { /* of one instruction */
     const tx_ptx_call *call;
     const tx_ptx_row *row;
     tx_ptx_op op;
+    tx_ptx_ty in_t[TX_PTX_IN_MAX], out_t[TX_PTX_OUT_MAX];
+    tx_vreg in[TX_PTX_IN_MAX], out[TX_PTX_OUT_MAX];
+    char in_name[TX_PTX_IN_MAX][2];
 } parts;
 
 static const char *const token_text[] = {
@@ -121,22 +124,36 @@ read_arg(parts *p, uint32_t i)
     return v;
 }
 
+static tx_val code_ptx_pointer(parts *p, uint32_t arg);
+
+static void
+add_in(parts *p, uint32_t arg, tx_ptx_ty t, tx_val v)
+{
+    tx_ptx_op *k = &p->op;
+    const char *name = code_ptx_operand_of(p, arg)->name;
+    k->in_name[k->nin][0] = name[0], k->in_name[k->nin][1] = name[0] ? name[1] : 0;
+    k->in_t[k->nin] = t;
+    k->in[k->nin++] = tx_code_vreg(p->g, v);
+}
+
 /* Fills op.in and op.out; gives false when the instruction is not for a function. */
 static bool
 code_ptx_gather(parts *p, tx_val *result)
 {
     tx_ptx_op *k = &p->op;
+    bool agent = k->emu->how == PH_AGENT;
+    unsigned most_in = agent ? TX_PTX_IN_MAX : TX_PTX_IN, most_out = agent ? TX_PTX_OUT_MAX : TX_PTX_OUT;
     for (uint32_t i = 0; i < p->call->nargs; i++) {
         tx_ptx_ty t = arg_type(p, i);
         bool sunk = tx_ptx_is_sunk(p->call, i), write = code_ptx_is_written(p, i);
-        if (t.bits * t.lanes > 64 || k->nin >= TX_PTX_IN || k->nout >= TX_PTX_OUT)
+        if (t.bits * t.lanes > 64 || k->nin >= most_in || k->nout >= most_out)
             return code_ptx_unsupported(p), false;
         if (tx_ptx_mode(p->call, i) != 'w') {
-            tx_val v = read_arg(p, i);
+            tx_val v =
+                agent && code_ptx_operand_of(p, i)->kind == TX_PTX_ADDR ? code_ptx_pointer(p, i) : read_arg(p, i);
             if (v.form == VF_NONE || v.vt == VT_NONE)
                 return false;
-            k->in_t[k->nin] = t;
-            k->in[k->nin++] = tx_code_vreg(p->g, v);
+            add_in(p, i, t, v);
         }
         if (write) {
             tx_val v = tx_val_new(p->g, sunk ? t.bits > 32 ? TX_U64 : TX_U32 : element_dtype(p->n->arg[i]), true);
@@ -160,15 +177,29 @@ store_results(parts *p, const tx_val *result)
         }
 }
 
+static void *
+keep_bytes(parts *p, const void *from, size_t n, size_t size)
+{
+    void *to = tx_arena_alloc(&p->g->p->arena, n * size + 1, 16);
+    if (!to)
+        p->g->failed = true;
+    else if (n)
+        memcpy(to, from, n * size);
+    return to;
+}
+
 static uint32_t
 keep_op(parts *p)
 {
-    tx_ptx_op *k = tx_arena_alloc(&p->g->p->arena, sizeof *k, _Alignof(tx_ptx_op));
+    tx_ptx_op *k = keep_bytes(p, &p->op, 1, sizeof *k);
     if (!k || !tx_push(p->g->c, &p->g->ptx, k)) {
         p->g->failed = true;
         return 0;
     }
-    *k = p->op;
+    k->in = keep_bytes(p, p->in, k->nin, sizeof *k->in), k->in_t = keep_bytes(p, p->in_t, k->nin, sizeof *k->in_t);
+    k->in_name = keep_bytes(p, p->in_name, k->nin, sizeof *k->in_name);
+    k->out = keep_bytes(p, p->out, k->nout, sizeof *k->out),
+    k->out_t = keep_bytes(p, p->out_t, k->nout, sizeof *k->out_t);
     return p->g->ptx.n - 1;
 }
 
@@ -189,11 +220,42 @@ by_function(parts *p)
     store_results(p, result);
 }
 
+/* The family's name as reports say it: "mbarrier.arrive", "bulk copy". */
+static const char *
+family_role(parts *p)
+{
+    char role[40];
+    const char *name = p->op.emu->name;
+    bool mbar = strncmp(name, "mbar_", 5) == 0, cp = strncmp(name, "cp_", 3) == 0;
+    size_t n = 0;
+    for (const char *s = mbar ? "mbarrier." : cp ? "cp." : ""; *s;)
+        role[n++] = *s++;
+    for (const char *s = mbar ? name + 5 : cp ? name + 3 : name; *s && n < sizeof role - 1; s++)
+        role[n++] = *s == '_' ? ' ' : *s;
+    return tx_code_text(p->g, role, n);
+}
+
+/* The asynchronous hardware: a function for the part of the warp that is there. */
+static void
+by_agent(parts *p)
+{
+    tx_val result[TX_PTX_OUT_MAX];
+    uint32_t at;
+    p->g->agents = true;
+    if (!code_ptx_gather(p, result))
+        return;
+    p->op.live = tx_code_live(p->g);
+    at = tx_code_emit(p->g, V_AGENT, 0, 0, 0, 0, 0, keep_op(p));
+    p->g->code.at[at].site = site(p, family_role(p));
+    store_results(p, result);
+}
+
 int64_t
 tx_code_ptx_granule(const tx_node *n)
 {
     uint32_t nrows;
-    parts p = {.n = n, .call = n->u.ptx};
+    parts p; /* large: only what is needed is set */
+    p.n = n, p.call = n->u.ptx;
     int64_t least = 16;
     p.row = &tx_ptx_rows(&nrows)[p.call->row];
     p.op.emu = tx_ptx_emu_of(p.call->row);
@@ -427,6 +489,7 @@ instruction(parts *p)
         v = tx_code_cast(p->g, element_dtype(p->n->arg[0]), v);
         store_results(p, &v);
         return;
+    case PH_AGENT: by_agent(p); return;
     case PH_NOTHING: tx_code_emit(p->g, V_FENCE, 0, 0, 0, 0, 0, 0); return;
     default: code_ptx_unsupported(p); return;
     }
@@ -436,7 +499,10 @@ void
 tx_code_ptx(tx_code *g, const tx_node *n)
 {
     uint32_t nrows, at = 0;
-    parts p = {.g = g, .n = n, .call = n->u.ptx};
+    parts p;
+    p.g = g, p.n = n, p.call = n->u.ptx;
+    memset(&p.op, 0, sizeof p.op);
+    p.op.in = p.in, p.op.in_t = p.in_t, p.op.out = p.out, p.op.out_t = p.out_t, p.op.in_name = p.in_name;
     tx_scope_mark m = tx_code_push(g);
     bool guarded = p.call->guard;
 
@@ -460,5 +526,34 @@ tx_code_ptx(tx_code *g, const tx_node *n)
     tx_code_pop(g, inner);
     if (guarded)
         tx_code_endif_at(g, at, false);
+    tx_code_pop(g, m);
+}
+
+/* T.cuda.mbarrier_wait(bar, phase): waits until the phase of that parity is complete. */
+void
+tx_code_mbar_wait(tx_code *g, const tx_node *n)
+{
+    tx_scope_mark m = tx_code_push(g);
+    tx_val bar = tx_code_expr(g, n->arg[0], 0), phase = tx_code_cast(g, TX_U32, tx_code_expr(g, n->arg[1], 0));
+    if (bar.form != VF_NONE && !tx_is_handle(bar.t)) {
+        bar = tx_code_cast(g, TX_U64, tx_code_cast(g, tx_bits(bar.t) == 32 ? TX_U32 : TX_U64, bar));
+        tx_val r = tx_val_new(g, TX_HANDLE, bar.form == VF_ROW);
+        tx_code_emit(g, V_CVTP, bar.form == VF_ROW, r.reg, tx_code_operand(g, &bar), 0, 0, 0);
+        bar = r;
+    }
+    if (bar.form != VF_NONE && phase.form != VF_NONE) {
+        static const char names[2][2] = {{'a', 0}, {'p', 'h'}};
+        tx_ptx_ty types[2] = {{0, 64, 1, 0}, {'u', 32, 1, 0}};
+        tx_vreg regs[2] = {tx_code_vreg(g, bar), tx_code_vreg(g, phase)};
+        parts p;
+        p.g = g, p.n = n;
+        memset(&p.op, 0, sizeof p.op);
+        memcpy(p.in, regs, sizeof regs), memcpy(p.in_t, types, sizeof types), memcpy(p.in_name, names, sizeof names);
+        p.op.emu = &tx_mbar_wait_loop, p.op.nin = 2;
+        p.op.live = tx_code_live(g);
+        g->agents = true;
+        uint32_t at = tx_code_emit(g, V_AGENT, 0, 0, 0, 0, 0, keep_op(&p));
+        g->code.at[at].site = tx_code_site(g, n->span, "", "waits at", 0, 0);
+    }
     tx_code_pop(g, m);
 }

@@ -305,7 +305,7 @@ watch(tx_vm *vm, tx_frag *f, const tx_insn *in, const place *p, uint32_t lanes, 
                     memset(at, 1, size);
             }
         } else if (vm->mem[mem].watched) {
-            tx_access a = {vm, f, mem, in->site, size, kind};
+            tx_access a = {vm, f, mem, in->site, size, kind, NULL};
             if (!vm->hooks->lanes(&a, off, group))
                 return TX_RUN_STOP;
         }
@@ -420,9 +420,9 @@ combine_floats(unsigned op, unsigned fmt, unsigned size, uint64_t old, uint64_t 
 }
 
 static uint64_t
-combine(const tx_insn *in, unsigned kind, uint64_t old, uint64_t v, bool global)
+combine(unsigned op, unsigned fmt, unsigned kind, uint64_t old, uint64_t v, bool global)
 {
-    unsigned op = in->imm & 0xff, fmt = in->imm >> 8 & 0xff, size = tx_kinds[kind].bytes;
+    unsigned size = tx_kinds[kind].bytes;
     bool less = old < v;
     if (fmt)
         return combine_floats(op, fmt, size, old, v);
@@ -441,6 +441,16 @@ combine(const tx_insn *in, unsigned kind, uint64_t old, uint64_t v, bool global)
     case TX_ATOM_MAX: return less ? v : old;
     default: return add_element(kind, old, v, global);
     }
+}
+
+/* The reductions of the copy engines: subnormals are kept. */
+void
+tx_reduce_bytes(uint8_t *to, const uint8_t *from, size_t n, unsigned op, unsigned kind)
+{
+    unsigned size = tx_kinds[kind].bytes;
+    unsigned fmt = op == TX_ATOM_ADD ? 0 : kind == TX_KIND_F16 ? FM_F16 : kind == TX_KIND_BF16 ? FM_BF16 : 0;
+    for (size_t i = 0; i + size <= n; i += size)
+        write_element(to + i, kind, 0, combine(op, fmt, kind, read_element(to + i, kind, 0), read_element(from + i, kind, 0), false));
 }
 
 /* Replaces an element if it still is `old`: other workers may touch global memory. */
@@ -499,7 +509,7 @@ tx_vm_atomic(tx_vm *vm, tx_frag *f, const tx_insn *in)
             if (in->aux & TX_ACC_CAS)
                 next = old == (get_lane(f, in->c, in->aux & TX_ACC_CMP_V, kind, lane) & mask) ? v : old;
             else
-                next = combine(in, kind, old, v, global) & mask;
+                next = combine(in->imm & 0xff, in->imm >> 8 & 0xff, kind, old, v, global) & mask;
         } while (!replace(vm, at, size, &old, next));
         vm->changes += next != old;
         if (kind == TX_KIND_I16)

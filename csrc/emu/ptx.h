@@ -18,7 +18,8 @@
     X(gtu) X(geu) X(num) X(nan) X(finite) X(infinite) X(number) X(notanumber) X(normal) X(subnormal) X(div) \
     X(rem) X(up) X(down) X(bfly) X(idx) X(all) X(any) X(uni) X(ballot) X(inc) X(dec) X(exch) X(cas) X(arrive) \
     X(sync) X(red) X(to) X(global) X(shared) X(local) X(u2) X(u4) X(s2) X(s4) X(u8) X(s8) X(u16) X(s16) \
-    X(aligned)
+    X(aligned) X(arrive_drop) X(relaxed) X(noComplete) X(expect_tx) X(noinc) X(read) X(async) X(mbarrier_init) \
+    X(f32) X(f64) X(s32) X(s64) X(u32) X(u64) X(b32) X(b64) X(f16) X(bf16) X(multicast) X(wait)
 // clang-format on
 enum tx_ptx_token {
 #define X(n) TK_##n,
@@ -64,29 +65,38 @@ typedef void (*tx_ptx_lane)(const tx_ptx_env *e, const uint64_t *in, uint64_t *o
 /* All lanes that take part, in[argument][lane]; a lane that must not be read is reported by the caller: it gives its number. */
 typedef int (*tx_ptx_warp)(const tx_ptx_op *k, uint32_t there, uint64_t (*in)[TX_LANES], uint64_t (*out)[TX_LANES]);
 
-enum tx_ptx_how { PH_LANE, PH_WARP, PH_LD, PH_ST, PH_ATOM, PH_BAR, PH_WSYNC, PH_ACTIVE, PH_NOTHING, PH_LATER };
+enum tx_ptx_how { PH_LANE, PH_WARP, PH_LD, PH_ST, PH_ATOM, PH_BAR, PH_WSYNC, PH_ACTIVE, PH_NOTHING, PH_AGENT, PH_LATER };
+struct tx_act;
 typedef struct tx_ptx_emu { /* what the `emu` column of ptx.def names */
     const char *name;
     uint8_t how; /* tx_ptx_how */
     tx_ptx_lane lane;
     tx_ptx_warp warp;
+    int (*agent)(const struct tx_act *a); /* the active lanes; gives a tx_run */
 } tx_ptx_emu;
 const tx_ptx_emu *tx_ptx_emu_of(uint32_t row);
 
-enum { TX_PTX_IN = 24, TX_PTX_OUT = 8 }; /* registers of an instruction that is emulated by a function */
+/* Registers of an instruction that is emulated by a function of values, and of one that is the asynchronous hardware's. */
+enum { TX_PTX_IN = 24, TX_PTX_OUT = 8, TX_PTX_IN_MAX = 280, TX_PTX_OUT_MAX = 136 };
 struct tx_ptx_op {
     const tx_ptx_emu *emu;
-    uint64_t tok[2];
-    uint8_t nin, nout;
+    uint64_t tok[4];
+    uint16_t nin, nout;
     uint16_t row;
-    tx_ptx_ty in_t[TX_PTX_IN], out_t[TX_PTX_OUT];
-    tx_vreg in[TX_PTX_IN], out[TX_PTX_OUT];
+    uint32_t live; /* agents: what must be equal where parts of a warp join again */
+    tx_ptx_ty *in_t, *out_t;
+    tx_vreg *in, *out;
+    char (*in_name)[2]; /* agents: the operand that a register belongs to */
 };
 static inline bool
 tx_has_tok(const tx_ptx_op *k, enum tx_ptx_token t)
 {
     return k->tok[t / 64] >> t % 64 & 1;
 }
+
+uint64_t tx_ptx_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane);
+void tx_ptx_put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v);
+extern const tx_ptx_emu tx_mbar_wait_loop; /* T.cuda.mbarrier_wait */
 
 /* ptx_round.c: numbers and codes. A number is (h + l) * 2^e, l below half a unit of h or 0. */
 enum tx_ptx_rnd { RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNA };

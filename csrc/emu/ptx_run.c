@@ -20,8 +20,8 @@ ptx_run_is_wide(unsigned vt)
     return vt == VT_I64 || vt == VT_U64 || vt == VT_F64;
 }
 
-static uint64_t
-ptx_run_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane)
+uint64_t
+tx_ptx_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane)
 {
     uint64_t v = 0;
     uint32_t w;
@@ -36,8 +36,8 @@ ptx_run_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lan
     return t->cls == 'p' ? v != 0 : v & tx_ones((unsigned)t->bits * t->lanes);
 }
 
-static void
-ptx_run_put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v)
+void
+tx_ptx_put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v)
 {
     uint32_t w;
     v &= tx_ones((unsigned)t->bits * t->lanes);
@@ -67,10 +67,10 @@ tx_vm_ptx(tx_vm *vm, tx_frag *f, const tx_insn *in)
     for (uint32_t left = f->m; left; left &= left - 1) {
         e.lane = tx_first_lane(left);
         for (unsigned i = 0; i < k->nin; i++)
-            from[i] = ptx_run_get(f, &k->in[i], &k->in_t[i], e.lane);
+            from[i] = tx_ptx_get(f, &k->in[i], &k->in_t[i], e.lane);
         k->emu->lane(&e, from, to);
         for (unsigned i = 0; i < k->nout; i++)
-            ptx_run_put(f, &k->out[i], &k->out_t[i], e.lane, to[i]);
+            tx_ptx_put(f, &k->out[i], &k->out_t[i], e.lane, to[i]);
     }
     return TX_RUN_ON;
 }
@@ -91,7 +91,7 @@ tx_ptx_exchange(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
         for (uint32_t left = fs[i]->m; left; left &= left - 1)
             for (unsigned a = 0; a < k->nin && a < WARP_IN; a++) {
                 uint32_t lane = tx_first_lane(left);
-                from[a][lane] = ptx_run_get(fs[i], &k->in[a], &k->in_t[a], lane);
+                from[a][lane] = tx_ptx_get(fs[i], &k->in[a], &k->in_t[a], lane);
             }
     }
     bad = first->emu->warp(first, there, from, to);
@@ -102,7 +102,7 @@ tx_ptx_exchange(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
         for (uint32_t left = fs[i]->m; left; left &= left - 1)
             for (unsigned a = 0; a < k->nout && a < WARP_OUT; a++) {
                 uint32_t lane = tx_first_lane(left);
-                ptx_run_put(fs[i], &k->out[a], &k->out_t[a], lane, to[a][lane]);
+                tx_ptx_put(fs[i], &k->out[a], &k->out_t[a], lane, to[a][lane]);
             }
     }
     return -1;

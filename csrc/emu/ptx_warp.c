@@ -119,8 +119,6 @@ TX_PTX_ROW(bar_arrive, PH_BAR)
 TX_PTX_ROW(bar_red, PH_BAR)
 TX_PTX_ROW(warp_sync, PH_WSYNC)
 TX_PTX_ROW(activemask, PH_ACTIVE)
-TX_PTX_ROW(fence, PH_NOTHING)
-TX_PTX_ROW(fence_proxy, PH_NOTHING)
 TX_PTX_ROW(nop_hint, PH_NOTHING)
 TX_PTX_ROW(discard, PH_NOTHING)
 TX_PTX_ROW(griddep, PH_NOTHING)
@@ -129,10 +127,10 @@ TX_PTX_ROW(griddep, PH_NOTHING)
 
 // clang-format off
 #define LATER(n) TX_PTX_ROW(n, PH_LATER)
-LATER(mbar_init) LATER(mbar_inval) LATER(mbar_arrive) LATER(mbar_tx) LATER(mbar_wait) LATER(mbar_pending)
-LATER(cluster_arrive) LATER(cluster_wait) LATER(setmaxnreg) LATER(clc_try) LATER(clc_query) LATER(cp_async)
-LATER(cp_commit) LATER(cp_wait) LATER(cp_mbar_arrive) LATER(bulk_copy) LATER(bulk_commit) LATER(bulk_wait)
-LATER(bulk_prefetch) LATER(bulk_reduce) LATER(tma_load) LATER(tma_store) LATER(tma_reduce)
+
+LATER(cluster_arrive) LATER(cluster_wait) LATER(setmaxnreg) LATER(clc_try) LATER(clc_query) 
+
+LATER(tma_load) LATER(tma_store) LATER(tma_reduce)
 LATER(tma_prefetch) LATER(tmap_replace) LATER(tmap_cp) LATER(ldmatrix) LATER(stmatrix) LATER(movmatrix)
 LATER(mma) LATER(mma_sp) LATER(wgmma) LATER(wgmma_fence) LATER(wgmma_commit) LATER(wgmma_wait)
 LATER(tc_alloc) LATER(tc_dealloc) LATER(tc_relinquish) LATER(tc_ld) LATER(tc_st) LATER(tc_wait)

@@ -193,7 +193,7 @@ static inline bool
 seen(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t size, uint8_t kind, int form, int64_t off, const int64_t *offs,
      uint32_t m)
 {
-    tx_access a = {vm, f, in->c, in->site, size, kind};
+    tx_access a = {vm, f, in->c, in->site, size, kind, NULL};
     f->m = m, f->pc = (uint32_t)(in - vm->p->code);
     return form == 0   ? vm->hooks->range(&a, off)
            : form == 1 ? vm->hooks->point(&a, off, m)
@@ -794,6 +794,7 @@ dispatch:
     LABEL(CLOCK) : S(d)->u64 = vm->clock += 16;
     NEXT;
     LABEL(PTX) : OUT(tx_vm_ptx(vm, f, in));
+    LABEL(AGENT) : OUT(tx_vm_agent(vm, f, in));
     LABEL(PTXW) : OUT(tx_vm_warp_op(vm, f, in));
     LABEL(CVTP) : LABEL(CVTA) : OUT(tx_vm_slow(vm, f, in));
     LABEL(ASSERT) : if (TX_LIKELY(!(m & ~S(a)->u32))) NEXT;
@@ -832,6 +833,7 @@ shadow_read(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32
         uint32_t mine = who + ((i >> shift) << TX_WHO_THREAD);
         uint32_t other = (wwho[i] ^ mine) >> TX_WHO_THREAD;
         bad |= wtime[i] < start ? 1u : 0u;
+        bad |= rtime[i] >> 31; /* an engine reads it, or has */
         bad |= (wtime[i] >= floor) & (other != 0) ? 1u : 0u;
     }
     if (bad)

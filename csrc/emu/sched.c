@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/async.h"
 #include "emu/sched.h"
 
 enum {
@@ -115,6 +116,7 @@ free_cta(tx_cta *cta)
         tx_free(cta->warps[i].local);
         tx_free(cta->warps[i].local_init);
     }
+    tx_engine_free(cta->engine);
     tx_shadow_free(cta->shadow);
     tx_free(cta->warps);
     tx_free(cta->shared);
@@ -168,6 +170,10 @@ new_cta(tx_vm *vm)
         free_cta(cta);
         return NULL;
     }
+    if (p->agents && !(cta->engine = tx_engine_new(cta))) {
+        free_cta(cta);
+        return NULL;
+    }
     return cta;
 }
 
@@ -216,8 +222,10 @@ start_cta(tx_vm *vm, uint64_t index)
         if (w->local_init)
             memset(w->local_init, 0, (size_t)TX_LANES * (size_t)vm->p->local_bytes);
     }
-    if (vm->hooks && cta->shadow)
-        vm->hooks->begin(vm, cta);
+    if (cta->engine)
+        tx_engine_begin(vm, cta);
+    if (vm->hooks && cta->shadow && !vm->hooks->begin(vm, cta))
+        return free_cta(cta), false;
     while (*end)
         end = &(*end)->next;
     *end = cta;
@@ -287,6 +295,18 @@ run_part(tx_vm *vm, tx_cta *cta, tx_frag *f, bool *yielded, bool *moved)
     return TX_RUN_ON;
 }
 
+/* Nothing of the CTA moves: an engine does, if it has work. */
+static turn
+engines_turn(tx_vm *vm, tx_cta *cta, turn otherwise)
+{
+    bool did;
+    if (!tx_engine_push(vm, cta, &did))
+        return TURN_STOP;
+    if (did)
+        cta->idle_turns = 0;
+    return did ? TURN_MOVED : otherwise;
+}
+
 static turn
 cta_turn(tx_vm *vm, tx_cta *cta)
 {
@@ -296,15 +316,24 @@ cta_turn(tx_vm *vm, tx_cta *cta)
 
     vm->cta = cta;
     vm->mem = cta->mem;
+    if (cta->engine && cta->engine->first && vm->o->schedule == TX_SCHED_SEED &&
+        !tx_engine_some(vm, cta, random_next(&vm->rng)))
+        return TURN_STOP;
     for (uint32_t i = 0; i < cta->nwarps; i++) {
         tx_warp *w = &cta->warps[(first + i) % cta->nwarps];
         if (!(cta->started >> w->index & 1) && !start_warp(vm, cta, w))
             return TURN_STOP;
         for (uint32_t k = 0; k < w->nfrags; k++) {
             tx_frag *f = w->frag[k];
+            uint32_t n = w->nfrags;
+            if (f->state == TX_WAIT_EVENT && tx_agent_poll(vm, f) == TX_RUN_STOP)
+                return TURN_STOP;
+            if (w->nfrags < n) { /* it has joined another */
+                k = (uint32_t)-1;
+                continue;
+            }
             if (f->state != TX_READY)
                 continue;
-            uint32_t n = w->nfrags;
             if (run_part(vm, cta, f, &yielded, &moved) != TX_RUN_ON)
                 return TURN_STOP;
             if (w->nfrags < n && k > 0) /* parts went or joined: another may stand here now */
@@ -327,7 +356,10 @@ cta_turn(tx_vm *vm, tx_cta *cta)
         return TURN_MOVED;
     }
     cta->idle_turns++;
-    return yielded || waits_outside ? TURN_IDLE : TURN_BLOCKED;
+    return cta->engine && cta->engine->first
+               ? engines_turn(vm, cta, yielded || waits_outside ? TURN_IDLE : TURN_BLOCKED)
+           : yielded || waits_outside ? TURN_IDLE
+                                      : TURN_BLOCKED;
 }
 
 /* ---- CTAs that wait for each other ------------------------------------------------------------------------------------ */
@@ -357,6 +389,7 @@ release_meets(tx_vm *vm)
             for (tx_cta *b = vm->ctas; b; b = b->next)
                 if (b->linear / per == a->linear / per)
                     tx_barrier_meet(vm, b, TX_MEET_CLUSTER);
+            tx_shadow_cluster_met(a);
             any = true;
         }
     }
@@ -433,6 +466,8 @@ work(tx_vm *vm, bool polls)
             if (t == TURN_STOP)
                 return;
             if (t == TURN_FINISHED) {
+                if (cta->engine && !tx_engine_end(vm, cta))
+                    return;
                 if (cta->shadow && !vm->hooks->end(vm, cta))
                     return;
                 end_cta(vm, cta);
@@ -552,6 +587,7 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
                   .isa = tx_isa_pick(),
                   .shared_state = &state,
                   .check = o->check,
+                  .late = o->schedule == TX_SCHED_DEFAULT ? o->check : o->schedule != TX_SCHED_EARLY,
                   .hooks = o->check ? &tx_race_hooks : NULL,
                   .rng = o->seed};
 

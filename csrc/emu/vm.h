@@ -174,6 +174,7 @@ struct tx_emu_program {
     int64_t static_smem, local_bytes;  /* local: a thread's addressable arrays */
     uint8_t granule_shift;             /* log2 of the smallest shared access */
     bool partial_barriers, meets_ctas; /* named barriers; cluster or grid barriers */
+    bool agents;                       /* mbarriers, asynchronous copies, matrix units */
 };
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
@@ -184,7 +185,7 @@ typedef struct tx_ctl { /* lanes set aside by structured control flow */
     uint32_t els;       /* IF: lanes of the else part; LOOP: lanes that wait for the next turn */
 } tx_ctl;
 
-enum tx_state { TX_READY, TX_WAIT_WARP, TX_WAIT_BAR, TX_GONE };
+enum tx_state { TX_READY, TX_WAIT_WARP, TX_WAIT_BAR, TX_WAIT_EVENT, TX_GONE };
 typedef struct tx_warp tx_warp;
 typedef struct tx_cta tx_cta;
 typedef struct tx_vm tx_vm;
@@ -193,7 +194,7 @@ typedef struct tx_frag {
     uint8_t *R;
     uint32_t m, pc, sp;
     uint32_t state;
-    uint32_t wait_mask; /* WAIT_WARP: lanes waited for; WAIT_BAR: barrier, or TX_MEET_* */
+    uint32_t wait_mask; /* WAIT_WARP: lanes waited for; WAIT_BAR: barrier, or TX_MEET_*; WAIT_EVENT: lanes not served yet */
     uint32_t site;      /* of the loop that yielded last */
     bool spins;         /* yielded, and nothing had changed */
     bool arrived;       /* counted at its barrier */
@@ -227,6 +228,8 @@ typedef struct tx_mem {
 } tx_mem;
 
 typedef struct tx_shadow tx_shadow; /* check_race.c */
+typedef struct tx_order tx_order;   /* order.c */
+typedef struct tx_engine tx_engine; /* engine.c */
 struct tx_cta {
     tx_cta *next;
     uint32_t id[3], cluster_rank;
@@ -240,6 +243,7 @@ struct tx_cta {
     int64_t shared_bytes;
     tx_mem *mem;
     tx_shadow *shadow;
+    tx_engine *engine; /* mbarriers and what the asynchronous engines have to do; NULL: the program has none */
     uint32_t started, idle_turns;
 };
 
@@ -251,6 +255,7 @@ typedef struct tx_access {
     uint32_t mem, site;
     uint32_t size;
     uint8_t kind; /* TX_READ ... */
+    tx_cta *at;   /* whose shared memory; NULL: the thread's own CTA */
 } tx_access;
 enum { TX_READ, TX_WRITE, TX_ATOMIC };
 typedef struct tx_hooks {
@@ -266,7 +271,7 @@ extern const tx_hooks tx_race_hooks;
 tx_shadow *tx_shadow_new(const tx_cta *cta, const tx_emu_program *p);
 void tx_shadow_free(tx_shadow *s);
 
-typedef struct tx_epoch { /* times of the race checker */
+typedef struct tx_epoch { /* times of the race checker; below 2^31 */
     uint32_t start;       /* of the CTA: what was written before is not initialised */
     uint32_t floor;       /* all threads are ordered after what is older */
     uint32_t now;
@@ -285,14 +290,16 @@ typedef struct tx_isa {
 extern const tx_isa tx_isa_base, tx_isa_avx2, tx_isa_avx512;
 const tx_isa *tx_isa_pick(void);
 
-/* who: thread << 20 | flags and site. Readers of one granule in one epoch are merged into one record. */
+/* who: thread or agent << 19 | flags and site. Readers of one granule in one epoch are merged into one record. */
 enum {
-    TX_WHO_THREAD = 22,
-    TX_WHO_LANES = 1 << 21,
-    TX_WHO_WARPS = 1 << 20,
-    TX_WHO_ATOMIC = 1 << 21,
-    TX_WHO_SITE = (1 << 20) - 1
+    TX_WHO_THREAD = 19,
+    TX_WHO_LANES = 1 << 18,
+    TX_WHO_WARPS = 1 << 17,
+    TX_WHO_ATOMIC = 1 << 18,
+    TX_WHO_SITE = (1 << 17) - 1
 };
+/* Times that the fast paths take for unordered: 2^31 and above. */
+#define TX_TIME_CLOSER 0x80000000u
 
 enum tx_run { TX_RUN_ON, TX_RUN_BLOCK, TX_RUN_YIELD, TX_RUN_DONE, TX_RUN_STOP };
 
@@ -306,6 +313,7 @@ struct tx_vm {          /* one worker */
     struct tx_launch_state *shared_state;
     const tx_hooks *hooks; /* NULL with checks off */
     bool check, stop, threaded;
+    bool late; /* engines work when they must, not when they are told to */
     tx_emu_status status;
     tx_emu_report *report;
     tx_mem *mem; /* of the CTA that runs */
@@ -328,6 +336,7 @@ struct tx_vm {          /* one worker */
         uint32_t granule, thread, site, time;
         tx_emu_report report;
     } unwritten;
+    uint32_t now; /* time of the race checker; goes on from CTA to CTA */
     uint32_t *seen; /* reports given already with collect: kind hash and site */
     uint32_t nseen, seen_cap;
 };
@@ -374,11 +383,15 @@ int tx_vm_load(tx_vm *vm, tx_frag *f, const tx_insn *in);  /* M3 loads of any fo
 int tx_vm_store(tx_vm *vm, tx_frag *f, const tx_insn *in); /* M3 stores, STP */
 int tx_vm_atomic(tx_vm *vm, tx_frag *f, const tx_insn *in);
 int tx_vm_chkb(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t dim, uint32_t bad);
+void tx_reduce_bytes(uint8_t *to, const uint8_t *from, size_t n, unsigned op, unsigned kind);
 int tx_vm_align(tx_vm *vm, tx_frag *f, const tx_insn *in);
 int tx_vm_local(tx_vm *vm, tx_frag *f, const tx_insn *in); /* per-lane index into rows */
 int tx_vm_chki(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
 int tx_vm_slow(tx_vm *vm, tx_frag *f, const tx_insn *in); /* every other rare instruction */
 int tx_vm_arith(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
+
+/* agent.c: mbarriers, asynchronous copies, matrix units */
+int tx_vm_agent(tx_vm *vm, tx_frag *f, const tx_insn *in);
 
 /* ptx_run.c */
 int tx_vm_ptx(tx_vm *vm, tx_frag *f, const tx_insn *in);

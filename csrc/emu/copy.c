@@ -1,0 +1,180 @@
+/* Bulk copies and reductions: global to shared memory and back, shared memory to that of another CTA; their groups.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "emu/async.h"
+#include "emu/ptx_list.h"
+
+typedef struct bulk {
+    const uint8_t *from;
+    uint8_t *to;
+    uint32_t n;
+    int32_t op;   /* TX_ATOM_*, -1: a copy */
+    uint8_t kind; /* dtype kind of a reduction */
+    bool masked;
+    uint16_t mask; /* bytes of each 16 */
+    uint8_t *staged;
+} bulk;
+
+static bool
+bulk_read(tx_vm *vm, tx_work *w)
+{
+    bulk *b = w->data;
+    (void)vm;
+    memcpy(b->staged, b->from, b->n);
+    return true;
+}
+
+static bool
+bulk_write(tx_vm *vm, tx_work *w)
+{
+    bulk *b = w->data;
+    const uint8_t *from = b->staged ? b->staged : b->from;
+    (void)vm;
+    if (b->op >= 0)
+        tx_reduce_bytes(b->to, from, b->n, (unsigned)b->op, b->kind);
+    else if (b->masked) {
+        for (uint32_t i = 0; i < b->n; i++)
+            if (b->mask >> i % 16 & 1)
+                b->to[i] = from[i];
+    } else
+        memcpy(b->to, from, b->n);
+    return true;
+}
+
+static int
+bulk_issue(const tx_act *a, uint32_t l, int32_t op, unsigned kind)
+{
+    tx_vm *vm = a->vm;
+    tx_where to, from, bar = {0};
+    tx_issue i = tx_act_issue(a, l, true);
+    bool has_bar = tx_act_find(a->k, "b") >= 0;
+    uint32_t n = (uint32_t)tx_act_in(a, tx_act_find(a->k, "n"), l);
+    int mask = tx_act_find(a->k, "m"), many = tx_act_has(a, TK_multicast) ? mask : -1;
+    tx_mbar *b = NULL;
+
+    if (!tx_act_where(a, "d", l, n, 16, true, &to) || !tx_act_where(a, "s", l, n, 16, false, &from))
+        return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+    if (n % 16) {
+        tx_emu_report *r = tx_act_report(a, l, "misaligned");
+        strncpy(r->buffer, vm->p->mems[to.mem].name, sizeof r->buffer - 1);
+        tx_report_text(r, "%s of %u bytes: the size is a multiple of 16", i.role, n);
+        return tx_report_end(vm, r);
+    }
+    if (has_bar) {
+        if (!tx_act_where(a, "b", l, 8, 8, false, &bar))
+            return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+        b = tx_mbar_for_engine(a, l, &bar);
+        if (vm->stop)
+            return TX_RUN_STOP;
+        if (!b)
+            return TX_RUN_ON;
+    }
+    bool stages = !has_bar && (vm->late || vm->hooks);
+    tx_work *w = tx_work_new(a, l, has_bar ? TX_END_MBAR : TX_END_GROUP, 2, sizeof(bulk) + (stages ? n : 0));
+    if (!w)
+        return TX_RUN_STOP;
+    bulk *d = w->data;
+    d->from = from.p, d->to = to.p, d->n = n, d->op = op, d->kind = (uint8_t)kind;
+    if (many < 0 && mask >= 0)
+        d->masked = true, d->mask = (uint16_t)tx_act_in(a, mask, l);
+    if (from.space != TX_GLOBAL)
+        w->src[w->nsrc++] = (tx_span_of){from.cta, from.off, n};
+    w->dst = w->src + w->nsrc;
+    if (to.space != TX_GLOBAL)
+        w->dst[w->ndst++] = (tx_span_of){to.cta, to.off, n};
+    if (stages)
+        d->staged = (uint8_t *)(d + 1), w->read = bulk_read;
+    w->write = bulk_write;
+    w->bytes = n;
+    w->bar_cta = bar.cta, w->bar_off = bar.off;
+    w->group = w->cta->engine->bulk_group[w->thread];
+    if ((w->nsrc && !tx_shadow_issue_read(&i, w->src)) || (w->ndst && !tx_shadow_issue_write(&i, w->dst))) {
+        tx_free(w);
+        return TX_RUN_STOP;
+    }
+    return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
+}
+
+TX_PTX_AGENT(bulk_copy)
+{
+    for (uint32_t left = a->f->m; left; left &= left - 1)
+        if (bulk_issue(a, tx_first_lane(left), -1, 0) != TX_RUN_ON)
+            return TX_RUN_STOP;
+    return TX_RUN_ON;
+}
+
+/* Type and operation of a reduction from the modifiers. */
+static void
+reduction_of(const tx_act *a, int32_t *op, unsigned *kind)
+{
+    static const struct {
+        uint8_t tok, op;
+    } ops[] = {{TK_and, TX_ATOM_AND}, {TK_or, TX_ATOM_OR},   {TK_xor, TX_ATOM_XOR}, {TK_inc, TX_ATOM_INC},
+               {TK_dec, TX_ATOM_DEC}, {TK_min, TX_ATOM_MIN}, {TK_max, TX_ATOM_MAX}, {TK_add, TX_ATOM_ADD}};
+    static const struct {
+        uint8_t tok, kind;
+    } types[] = {{TK_f32, TX_KIND_F32}, {TK_f64, TX_KIND_F64}, {TK_s32, TX_KIND_I32}, {TK_s64, TX_KIND_I64},
+                 {TK_u64, TX_KIND_U64}, {TK_b64, TX_KIND_U64}, {TK_f16, TX_KIND_F16}, {TK_bf16, TX_KIND_BF16}};
+    *op = TX_ATOM_ADD, *kind = TX_KIND_U32;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (tx_has_tok(a->k, ops[i].tok))
+            *op = ops[i].op;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (tx_has_tok(a->k, types[i].tok))
+            *kind = types[i].kind;
+}
+
+TX_PTX_AGENT(bulk_reduce)
+{
+    int32_t op;
+    unsigned kind;
+    reduction_of(a, &op, &kind);
+    for (uint32_t left = a->f->m; left; left &= left - 1)
+        if (bulk_issue(a, tx_first_lane(left), op, kind) != TX_RUN_ON)
+            return TX_RUN_STOP;
+    return TX_RUN_ON;
+}
+
+TX_PTX_AGENT(bulk_prefetch)
+{
+    for (uint32_t left = a->f->m; left; left &= left - 1) {
+        tx_where from;
+        uint32_t l = tx_first_lane(left);
+        tx_act_where(a, "s", l, (int64_t)tx_act_in(a, tx_act_find(a->k, "n"), l), 16, false, &from);
+    }
+    return TX_RUN_ON;
+}
+
+TX_PTX_AGENT(bulk_commit)
+{
+    for (uint32_t left = a->f->m; left; left &= left - 1)
+        a->f->warp->cta->engine->bulk_group[a->f->warp->index * TX_LANES + tx_first_lane(left)]++;
+    return TX_RUN_ON;
+}
+
+TX_PTX_AGENT(bulk_wait)
+{
+    uint32_t newest = (uint32_t)tx_act_in(a, tx_act_find(a->k, "n"), tx_first_lane(a->f->m));
+    for (uint32_t left = a->f->m; left; left &= left - 1)
+        if (!tx_engine_wait_group(a->vm, a->f->warp->cta, a->f->warp->index * TX_LANES + tx_first_lane(left), newest,
+                                  tx_act_has(a, TK_read)))
+            return TX_RUN_STOP;
+    return TX_RUN_ON;
+}
+
+/* ---- fences ------------------------------------------------------------------------------------------------------ */
+
+TX_PTX_AGENT(fence_proxy)
+{
+    tx_cta *cta = a->f->warp->cta;
+    tx_order *o = tx_shadow_order(cta);
+    if (o && tx_act_has(a, TK_async))
+        tx_order_fence_proxy(o, tx_order_thread(cta, a->f->warp->index * TX_LANES), a->f->m);
+    return TX_RUN_ON;
+}
+
+TX_PTX_AGENT(fence)
+{
+    if (tx_act_has(a, TK_mbarrier_init))
+        tx_mbar_fence_init(a, a->f->m);
+    return TX_RUN_ON;
+}

@@ -1,0 +1,480 @@
+/* The queue of what asynchronous engines have to do (async.h says when they do it). A CTA's works stand in the order of their issue.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "emu/async.h"
+#include "emu/ptx_list.h"
+
+tx_engine *
+tx_engine_new(const tx_cta *cta)
+{
+    tx_engine *e = tx_calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->cp_group = tx_calloc((size_t)cta->nwarps * TX_LANES, sizeof *e->cp_group);
+    e->bulk_group = tx_calloc((size_t)cta->nwarps * TX_LANES, sizeof *e->bulk_group);
+    e->wgmma_group = tx_calloc(cta->nwarps, sizeof *e->wgmma_group);
+    if (!e->cp_group || !e->bulk_group || !e->wgmma_group) {
+        tx_engine_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+static void
+drop_works(tx_engine *e)
+{
+    for (tx_work *w = e->first, *next; w; w = next) {
+        next = w->next;
+        tx_free(w);
+    }
+    e->first = e->last = NULL;
+}
+
+static void
+free_clocks(tx_engine *e)
+{
+    for (uint32_t i = 0; i < e->nbars; i++) {
+        tx_free(e->bar[i].now);
+        tx_free(e->bar[i].before);
+    }
+    e->nbars = 0;
+}
+
+void
+tx_engine_free(tx_engine *e)
+{
+    if (!e)
+        return;
+    drop_works(e);
+    free_clocks(e);
+    tx_free(e->bar);
+    tx_free(e->cp_group);
+    tx_free(e->bulk_group);
+    tx_free(e->wgmma_group);
+    tx_free(e);
+}
+
+/* Before the threads of a CTA start: no barriers, no work. */
+void
+tx_engine_begin(tx_vm *vm, tx_cta *cta)
+{
+    tx_engine *e = cta->engine;
+    size_t n = (size_t)cta->nwarps * TX_LANES;
+    drop_works(e);
+    for (uint32_t i = 0; i < e->nbars; i++) {
+        tx_span_of at = {cta, e->bar[i].off, 8};
+        if (e->bar[i].live)
+            tx_shadow_barrier(vm, &at, false, UINT32_MAX, 0);
+    }
+    free_clocks(e);
+    e->nbars = e->last_bar = 0;
+    memset(e->cp_group, 0, n * sizeof *e->cp_group);
+    memset(e->bulk_group, 0, n * sizeof *e->bulk_group);
+    memset(e->wgmma_group, 0, cta->nwarps * sizeof *e->wgmma_group);
+}
+
+static void
+unlink_work(tx_engine *e, tx_work *w)
+{
+    tx_work **at = &e->first, *before = NULL;
+    while (*at != w)
+        before = *at, at = &(*at)->next;
+    *at = w->next;
+    if (e->last == w)
+        e->last = before;
+    tx_free(w);
+}
+
+tx_work *
+tx_work_new(const tx_act *a, uint32_t lane, enum tx_work_end end, uint32_t nspans, size_t extra)
+{
+    size_t spans = nspans * sizeof(tx_span_of);
+    tx_work *w = tx_calloc(1, sizeof *w + spans + extra);
+    if (!w)
+        return tx_vm_nomem(a->vm), NULL;
+    w->end = (uint8_t)end;
+    w->src = w->dst = (tx_span_of *)(void *)(w + 1);
+    w->data = (uint8_t *)(w + 1) + spans;
+    w->cta = a->f->warp->cta;
+    w->thread = a->f->warp->index * TX_LANES + lane;
+    w->site = a->in->site;
+    return w;
+}
+
+/* ---- performing -------------------------------------------------------------------------------------------------- */
+
+static bool
+take_source(tx_vm *vm, tx_work *w)
+{
+    if (w->was_read)
+        return true;
+    w->was_read = true;
+    vm->changes++;
+    return !w->read || w->read(vm, w);
+}
+
+static bool
+move_bytes(tx_vm *vm, tx_work *w)
+{
+    if (w->performed)
+        return true;
+    if (!take_source(vm, w))
+        return false;
+    w->performed = true;
+    vm->changes++;
+    return !w->write || w->write(vm, w);
+}
+
+static bool perform_cp(tx_vm *vm, tx_work *w, uint32_t lanes, uint32_t agent);
+
+/* All cp.async that these lanes have issued before `w` are complete. */
+static bool
+finish_cp_before(tx_vm *vm, tx_engine *e, const tx_work *w, uint32_t lanes, uint32_t agent)
+{
+    for (tx_work *o = e->first, *next; o && o != w; o = next) {
+        next = o->next;
+        if (o->end != TX_END_CP || o->thread / TX_LANES != w->thread / TX_LANES || !(o->lanes & lanes))
+            continue;
+        if (!perform_cp(vm, o, o->lanes & lanes, agent))
+            return false;
+        if (!o->lanes)
+            unlink_work(e, o);
+    }
+    return true;
+}
+
+/* A work that signals an mbarrier is done as a whole; the queue forgets it. */
+static bool
+finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
+{
+    tx_mbar *b = tx_mbar_at(w->bar_cta, w->bar_off);
+    bool ok = true;
+    if (w->end == TX_END_ARRIVE) {
+        ok = finish_cp_before(vm, cta->engine, w, w->lanes, b ? b->agent : w->thread);
+    } else {
+        ok = move_bytes(vm, w);
+        for (uint32_t i = 0; i < w->ndst && b; i++)
+            tx_shadow_done_write(vm, &w->dst[i], b->agent, w->site);
+        for (uint32_t i = 0; i < w->nsrc && b; i++)
+            tx_shadow_done_read(vm, &w->src[i], b->agent, w->site);
+    }
+    uint32_t bytes = w->bytes, thread = w->thread, site = w->site,
+             count = w->end == TX_END_ARRIVE ? (uint32_t)__builtin_popcount(w->lanes) : 0;
+    tx_cta *bar_cta = w->bar_cta;
+    unlink_work(cta->engine, w);
+    return ok && (!b || tx_mbar_signal(vm, bar_cta, b, bytes, count, thread, site));
+}
+
+static bool
+signals(const tx_work *w)
+{
+    return w->end == TX_END_MBAR || w->end == TX_END_ARRIVE;
+}
+
+bool
+tx_work_issue(tx_vm *vm, tx_work *w)
+{
+    tx_engine *e = w->cta->engine;
+    if (e->last)
+        e->last->next = w;
+    else
+        e->first = w;
+    e->last = w;
+    if (signals(w)) {
+        tx_mbar *b = tx_mbar_at(w->bar_cta, w->bar_off);
+        if (b && w->end == TX_END_MBAR)
+            b->queued_tx += w->bytes;
+        else if (b)
+            b->queued_count += (uint32_t)__builtin_popcount(w->lanes);
+    }
+    if (vm->late)
+        return true;
+    if (signals(w))
+        return finish_mbar(vm, w->cta, w);
+    return w->end == TX_END_CP || move_bytes(vm, w);
+}
+
+/* ---- waits ------------------------------------------------------------------------------------------------------- */
+
+bool
+tx_engine_flush_mbar(tx_vm *vm, tx_cta *cta, tx_mbar *b)
+{
+    uint64_t per = (uint64_t)vm->l->cluster[0] * vm->l->cluster[1] * vm->l->cluster[2];
+    uint32_t off = b->off, phase = b->phase;
+    if (!(b->queued_tx || b->queued_count) || b->pending != b->queued_count || b->tx != (int32_t)b->queued_tx)
+        return true;
+    for (tx_cta *c = vm->ctas; c; c = c->next) {
+        if (c != cta && c->linear / per != cta->linear / per)
+            continue;
+        for (tx_work *w = c->engine->first, *next; w; w = next) {
+            next = w->next;
+            if (!signals(w) || w->bar_cta != cta || w->bar_off != off)
+                continue;
+            if (!finish_mbar(vm, c, w))
+                return false;
+            next = c->engine->first; /* an arrival takes copies along */
+            b = tx_mbar_at(cta, off);
+            if (!b || b->phase != phase)
+                return true;
+        }
+    }
+    return true;
+}
+
+bool
+tx_engine_wait_group(tx_vm *vm, tx_cta *cta, uint32_t thread, uint32_t newest, bool read_only)
+{
+    tx_engine *e = cta->engine;
+    tx_order *o = tx_shadow_order(cta);
+    uint32_t column = tx_order_thread(cta, thread), last = e->bulk_group[thread];
+    for (tx_work *w = e->first, *next; w; w = next) {
+        next = w->next;
+        if (w->end != TX_END_GROUP || w->thread != thread || w->group + newest >= last)
+            continue;
+        if (read_only ? !take_source(vm, w) : !move_bytes(vm, w))
+            return false;
+        for (uint32_t i = 0; i < w->nsrc; i++)
+            tx_shadow_done_read(vm, &w->src[i], column, w->site);
+        w->nsrc = 0;
+        if (!read_only)
+            unlink_work(e, w);
+    }
+    if (o)
+        tx_order_tick(o);
+    return true;
+}
+
+/* ---- cp.async ---------------------------------------------------------------------------------------------------- */
+
+/* One copy for each lane: dst[lane] is the place in shared memory, data the sources. */
+typedef struct cp_copy {
+    const uint8_t *from[TX_LANES];
+    uint8_t valid[TX_LANES];
+} cp_copy;
+
+static bool
+perform_cp(tx_vm *vm, tx_work *w, uint32_t lanes, uint32_t agent)
+{
+    const cp_copy *c = w->data;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        uint32_t l = tx_first_lane(left), n = c->valid[l];
+        tx_span_of *d = &w->dst[l];
+        uint8_t *to = d->cta->shared + d->off;
+        if (n)
+            memcpy(to, c->from[l], n);
+        memset(to + n, 0, d->n - n);
+        tx_shadow_done_write(
+            vm, d, agent == UINT32_MAX ? tx_order_thread(w->cta, w->thread / TX_LANES * TX_LANES + l) : agent, w->site);
+    }
+    w->lanes &= ~lanes;
+    vm->changes++;
+    return true;
+}
+
+bool
+tx_engine_wait_cp(tx_vm *vm, tx_warp *w, uint32_t lanes, int64_t newest, bool all)
+{
+    tx_engine *e = w->cta->engine;
+    tx_order *o = tx_shadow_order(w->cta);
+    for (tx_work *k = e->first, *next; k; k = next) {
+        uint32_t mine = 0;
+        next = k->next;
+        if (k->end != TX_END_CP || k->thread / TX_LANES != w->index || !(k->lanes & lanes))
+            continue;
+        for (uint32_t left = k->lanes & lanes; left; left &= left - 1) {
+            uint32_t l = tx_first_lane(left);
+            int64_t committed = e->cp_group[w->index * TX_LANES + l];
+            if (all || k->lane_group[l] + newest < committed)
+                mine |= 1u << l;
+        }
+        if (mine && !perform_cp(vm, k, mine, UINT32_MAX))
+            return false;
+        if (!k->lanes)
+            unlink_work(e, k);
+    }
+    if (o)
+        tx_order_tick(o);
+    return true;
+}
+
+TX_PTX_AGENT(cp_async)
+{
+    tx_vm *vm = a->vm;
+    int64_t n = (int64_t)tx_act_in(a, tx_act_find(a->k, "n"), tx_first_lane(a->f->m));
+    int z = tx_act_find(a->k, "z"), ignore = tx_act_find(a->k, "ig");
+    tx_engine *e = a->f->warp->cta->engine;
+    tx_work *w = tx_work_new(a, tx_first_lane(a->f->m), TX_END_CP, TX_LANES, sizeof(cp_copy));
+    if (!w)
+        return TX_RUN_STOP;
+    cp_copy *c = w->data;
+    for (uint32_t left = a->f->m; left; left &= left - 1) {
+        uint32_t l = tx_first_lane(left);
+        tx_where to, from;
+        tx_issue i = tx_act_issue(a, l, false);
+        uint64_t valid = z >= 0 ? tx_act_in(a, z, l) : ignore >= 0 && tx_act_in(a, ignore, l) ? 0 : (uint64_t)n;
+        if (!tx_act_where(a, "d", l, n, (uint32_t)n, true, &to) ||
+            !tx_act_where(a, "s", l, valid < (uint64_t)n ? (int64_t)valid : n, (uint32_t)n, false, &from)) {
+            if (!vm->stop)
+                continue;
+            break;
+        }
+        w->dst[l] = (tx_span_of){to.cta, to.off, (uint32_t)n};
+        if (!tx_shadow_issue_write(&i, &w->dst[l]))
+            break;
+        w->lanes |= 1u << l;
+        w->lane_group[l] = e->cp_group[a->f->warp->index * TX_LANES + l];
+        c->from[l] = from.p;
+        c->valid[l] = (uint8_t)(valid < (uint64_t)n ? valid : (uint64_t)n);
+    }
+    if (vm->stop || !w->lanes) {
+        tx_free(w);
+        return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+    }
+    if (!vm->late && !vm->hooks) { /* nobody can tell */
+        perform_cp(vm, w, w->lanes, UINT32_MAX);
+        tx_free(w);
+        return TX_RUN_ON;
+    }
+    if (!vm->late) {
+        const uint32_t lanes = w->lanes; /* the bytes move, the poison stays */
+        for (uint32_t left = lanes; left; left &= left - 1) {
+            uint32_t l = tx_first_lane(left), v = c->valid[l];
+            uint8_t *to = w->dst[l].cta->shared + w->dst[l].off;
+            if (v)
+                memcpy(to, c->from[l], v);
+            memset(to + v, 0, w->dst[l].n - v);
+        }
+    }
+    return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
+}
+
+TX_PTX_AGENT(cp_commit)
+{
+    for (uint32_t left = a->f->m; left; left &= left - 1)
+        a->f->warp->cta->engine->cp_group[a->f->warp->index * TX_LANES + tx_first_lane(left)]++;
+    return TX_RUN_ON;
+}
+
+TX_PTX_AGENT(cp_wait)
+{
+    int n = tx_act_find(a->k, "n");
+    int64_t newest = n < 0 ? 0 : (int64_t)tx_act_in(a, n, tx_first_lane(a->f->m));
+    return tx_engine_wait_cp(a->vm, a->f->warp, a->f->m, newest, n < 0) ? TX_RUN_ON : TX_RUN_STOP;
+}
+
+TX_PTX_AGENT(cp_mbar_arrive)
+{
+    tx_vm *vm = a->vm;
+    for (uint32_t left = a->f->m; left;) {
+        uint32_t l = tx_first_lane(left), same = 0;
+        tx_where at;
+        if (!tx_act_where(a, "a", l, 8, 8, false, &at)) {
+            if (vm->stop)
+                return TX_RUN_STOP;
+            left &= left - 1;
+            continue;
+        }
+        for (uint32_t rest = left; rest; rest &= rest - 1) { /* lanes that name one barrier */
+            tx_where o;
+            uint32_t k = tx_first_lane(rest);
+            if (tx_where_of(vm, tx_act_in(a, tx_act_find(a->k, "a"), k), &o) && o.cta == at.cta && o.off == at.off)
+                same |= 1u << k;
+        }
+        left &= ~same;
+        tx_mbar *b = tx_mbar_for_engine(a, l, &at);
+        if (vm->stop)
+            return TX_RUN_STOP;
+        if (!b)
+            continue;
+        tx_work *w = tx_work_new(a, l, TX_END_ARRIVE, 0, 0);
+        if (!w)
+            return TX_RUN_STOP;
+        w->lanes = same;
+        w->bar_cta = at.cta, w->bar_off = at.off;
+        if (!tx_act_has(a, TK_noinc))
+            b->pending += (uint32_t)__builtin_popcount(same);
+        if (!tx_work_issue(vm, w))
+            return TX_RUN_STOP;
+    }
+    return TX_RUN_ON;
+}
+
+/* ---- when nothing else happens ----------------------------------------------------------------------------------------- */
+
+static bool
+push_one(tx_vm *vm, tx_cta *cta, tx_work *w)
+{
+    if (signals(w))
+        return finish_mbar(vm, cta, w);
+    if (w->end == TX_END_GROUP)
+        return move_bytes(vm, w);
+    return true;
+}
+
+static bool
+can_be_pushed(const tx_work *w)
+{
+    return signals(w) || (w->end == TX_END_GROUP && !w->performed);
+}
+
+bool
+tx_engine_push(tx_vm *vm, tx_cta *cta, bool *did)
+{
+    *did = false;
+    for (tx_work *w = cta->engine ? cta->engine->first : NULL; w; w = w->next)
+        if (can_be_pushed(w)) {
+            *did = true;
+            return push_one(vm, cta, w);
+        }
+    return true;
+}
+
+/* A work that luck picks, in a seeded run. */
+bool
+tx_engine_some(tx_vm *vm, tx_cta *cta, uint64_t r)
+{
+    uint32_t n = 0, pick;
+    for (tx_work *w = cta->engine->first; w; w = w->next)
+        n += can_be_pushed(w);
+    if (!n || r % 4 == 0)
+        return true;
+    pick = (uint32_t)((r >> 8) % n);
+    for (tx_work *w = cta->engine->first; w; w = w->next)
+        if (can_be_pushed(w) && pick-- == 0)
+            return push_one(vm, cta, w);
+    return true;
+}
+
+/* The threads have left: what they did not wait for. */
+bool
+tx_engine_end(tx_vm *vm, tx_cta *cta)
+{
+    tx_engine *e = cta->engine;
+    for (tx_work *w; (w = e->first) != NULL;) {
+        bool store = w->end == TX_END_GROUP, open = store ? w->nsrc > 0 : w->end == TX_END_MBAR;
+        if (vm->check && open) {
+            tx_emu_report *r = tx_report_begin(vm, "async", w->site);
+            r->buffer[0] = 0;
+            if (w->ndst || w->nsrc)
+                tx_name_shared(vm, r, w->ndst ? w->dst->cta : w->src->cta, w->ndst ? w->dst->off : w->src->off);
+            r->element[0] = 0;
+            r->warning = store;
+            tx_report_thread(vm, r, cta, w->thread, w->site, tx_site_of(vm, w->site)->role);
+            tx_report_text(r, "%s is still under way when the CTA exits: nobody has waited for it", r->agent[0].role);
+            if (tx_report_end(vm, r) != TX_RUN_ON)
+                return false;
+        }
+        if (w->end == TX_END_MBAR) {
+            if (!finish_mbar(vm, cta, w))
+                return false;
+            continue;
+        }
+        if (w->end == TX_END_CP && !perform_cp(vm, w, w->lanes, UINT32_MAX))
+            return false;
+        if (store && !move_bytes(vm, w))
+            return false;
+        for (uint32_t i = 0; i < w->nsrc; i++)
+            tx_shadow_done_read(vm, &w->src[i], tx_order_thread(cta, w->thread), w->site);
+        unlink_work(e, w);
+    }
+    return true;
+}
