@@ -93,3 +93,15 @@ tx_buffer_numel(tx_ctx *c, const tx_buffer *b)
         n = tx_binary(c, TX_OP_MUL, n, tx_cast(c, TX_I64, b->shape[i]));
     return n;
 }
+
+const tx_node *
+tx_buffer_elem_offset(tx_ctx *c, const tx_buffer *b)
+{
+    const tx_node *n = b->byte_offset;
+
+    if (!n)
+        return b->elem_offset;
+    if (tx_bits(b->dtype) == 4 && tx_lanes(b->dtype) == 1) /* two elements a byte */
+        return tx_binary(c, TX_OP_MUL, n, tx_int(c, n->dtype, 2));
+    return tx_binary(c, TX_OP_FLOORDIV, n, tx_int(c, n->dtype, tx_dtype_bytes(b->dtype)));
+}

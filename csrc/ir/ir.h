@@ -363,8 +363,9 @@ struct tx_buffer {
 /* Makes the record only; shape is copied. data NULL: a fresh TX_VAR_DATA pointer variable of the buffer's name. */
 tx_buffer *tx_new_buffer(tx_ctx *c, const tx_str *name, tx_dtype dtype, tx_scope scope, const tx_node *const *shape,
                          uint32_t rank, tx_var *data);
-tx_buffer *tx_copy_buffer(tx_ctx *c, const tx_buffer *b);      /* fresh record and id, same data variable */
-const tx_node *tx_buffer_numel(tx_ctx *c, const tx_buffer *b); /* int64 expression (folded when constant) */
+tx_buffer *tx_copy_buffer(tx_ctx *c, const tx_buffer *b);            /* fresh record and id, same data variable */
+const tx_node *tx_buffer_numel(tx_ctx *c, const tx_buffer *b);       /* int64 expression (folded when constant) */
+const tx_node *tx_buffer_elem_offset(tx_ctx *c, const tx_buffer *b); /* elements, whichever was given; NULL: none */
 
 /* ---- functions and modules ------------------------------------------------------------------------------------- */
 
@@ -460,6 +461,7 @@ typedef struct tx_visitor {
     void (*leave)(struct tx_visitor *v, const tx_node *n);
 } tx_visitor;
 void tx_walk(tx_visitor *v, const tx_node *n);
+void tx_walk_buffer(tx_visitor *v, const tx_buffer *b); /* the expressions of its shape, strides and offsets */
 
 /* Map from op to rewrite function; ops without one have their children rewritten. Variables and buffers are replaced
  * through `vars` and `bufs` (tx_map of old -> new pointers) wherever they are used or defined; a buffer whose shape,

@@ -79,6 +79,9 @@ void tx_print_views_of(tx_printer *p, const tx_var *data, const char *pointer); 
 void tx_print_match(tx_printer *p, const tx_buffer *b, const char *param);
 void tx_print_scan(tx_printer *p, const tx_func *f); /* fills used, declared, loose */
 
+/* ---- print_view.c ---- */
+bool tx_print_view(tx_printer *p, const tx_buffer *b, const tx_node *pointer); /* A.view(4, 16); false: T.decl_buffer */
+
 /* ---- shared with compare.c: how a LAUNCH reads as a call: kernel arguments, then the extents in use ---- */
 uint32_t tx_launch_operands(const tx_node *launch, const tx_node **out, uint32_t room); /* gives the count */
 

@@ -128,7 +128,12 @@ print_decl(tx_printer *p, const tx_buffer *b, const tx_node *pointer, const char
     const char *name = tx_print_name(p, b, b->name);
 
     tx_print_line(p);
-    tx_sb_f(p->out, "%s = T.decl_buffer(", name);
+    tx_sb_f(p->out, "%s = ", name);
+    if (pointer && p->sugar && tx_print_view(p, b, pointer)) {
+        tx_print_end(p);
+        return;
+    }
+    tx_sb_puts(p->out, "T.decl_buffer(");
     print_shape_and_dtype(p, b);
     if (b->scope != TX_TMEM) {
         tx_sb_puts(p->out, ", data=");

@@ -17,6 +17,19 @@ tx_walk(tx_visitor *v, const tx_node *n)
         v->leave(v, n);
 }
 
+void
+tx_walk_buffer(tx_visitor *v, const tx_buffer *b)
+{
+    for (unsigned i = 0; i < b->rank; i++) {
+        tx_walk(v, b->shape[i]);
+        if (b->strides)
+            tx_walk(v, b->strides[i]);
+    }
+    tx_walk(v, b->elem_offset);
+    tx_walk(v, b->byte_offset);
+    tx_walk(v, b->allocated_addr);
+}
+
 /* ---- what a node refers to ------------------------------------------------------------------------------------- */
 
 /* The variable that takes v's place where it is defined. */

@@ -112,10 +112,7 @@ address_dims_of(tx_ctx *c, const tx_buffer *b, dims *out)
 
     if (!step)
         return false;
-    out->offset = b->elem_offset;
-    if (b->byte_offset)
-        out->offset =
-            tx_binary(c, TX_OP_FLOORDIV, b->byte_offset, tx_int(c, b->byte_offset->dtype, tx_dtype_bytes(b->dtype)));
+    out->offset = tx_buffer_elem_offset(c, b);
     for (int d = b->rank - 1; d >= 0; d--) {
         if (b->strides) {
             out->stride[d] = b->strides[d];

@@ -17,6 +17,7 @@ typedef struct tx_target {
 } tx_target;
 bool tx_target_parse(tx_ctx *c, const char *text, tx_target *out); /* "cuda:sm_90a", "cpu"; plain "cuda" has arch 0 */
 bool tx_target_name(const tx_target *t, tx_sb *out);
+int64_t tx_target_smem(const tx_target *t); /* bytes of shared memory that one CTA can have */
 
 /* A pass takes a module and returns a module (NULL: diagnostics recorded). Running a pass twice changes nothing. */
 typedef tx_module *(*tx_pass_fn)(tx_ctx *c, tx_module *m, const tx_target *t);

@@ -33,6 +33,8 @@ resolve_scan_node(tx_visitor *v, const tx_node *n)
         return true;
     case TX_OP_BIND: s->failed |= !tx_map_put_ptr(&g->bound, n->u.var, n->arg[0]); return true;
     case TX_OP_FOR: s->failed |= !tx_map_put_ptr(&g->bound, n->u.loop->var, n); return true;
+    case TX_OP_ALLOC:
+    case TX_OP_DECL: tx_walk_buffer(v, n->u.buf); return true;
     case TX_OP_WARP_ID:
     case TX_OP_LANE_ID:
     case TX_OP_WARPGROUP_ID:

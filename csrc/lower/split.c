@@ -239,23 +239,46 @@ check_bounds(kernel *k)
     return true;
 }
 
+/* Static and dynamic shared memory together must be possible on the target. */
+static bool
+memory_fits(const kernel *k, const tx_target *t)
+{
+    int64_t dynamic = 0, most = tx_target_smem(t);
+    tx_sb name = {0};
+
+    if (k->k->dyn_smem && !tx_const_i64(k->k->dyn_smem, &dynamic))
+        return true;
+    if (dynamic <= most - k->static_bytes)
+        return true;
+    tx_target_name(t, &name);
+    tx_fail(k->c, k->dynamic ? k->dynamic->span : k->f->span, TX_E_SMEM_LIMIT, k->f->name->text,
+            (long long)(dynamic + k->static_bytes), (long long)most, name.text ? name.text : "?");
+    tx_sb_free(&name);
+    return false;
+}
+
 /* Bytes of dynamic shared memory: what was declared, else the one allocation's size. */
 static bool
-dynamic_memory(kernel *k)
+dynamic_memory(kernel *k, const tx_target *t)
 {
     const tx_buffer *b = k->dynamic ? k->dynamic->u.buf : NULL;
     int64_t numel = 0;
 
     if (k->args[TX_L_DYN_SMEM] || !b) {
         k->k->dyn_smem = k->args[TX_L_DYN_SMEM];
-        return true;
+        return memory_fits(k, t);
     }
     if (b->rank != 1 || !tx_const_i64(b->shape[0], &numel) || numel == 0) {
         tx_fail(k->c, k->dynamic->span, TX_E_DYN_SMEM_SIZE, k->f->name->text);
         return false;
     }
-    k->args[TX_L_DYN_SMEM] = tx_int(k->c, TX_I32, tx_dtype_bytes(b->dtype) * numel);
+    if (tx_bits(b->dtype) == 4 && tx_lanes(b->dtype) == 1)
+        numel = (numel + 1) / 2; /* two elements a byte */
+    k->args[TX_L_DYN_SMEM] = tx_int(k->c, TX_I64, tx_dtype_bytes(b->dtype) * numel);
     k->k->dyn_smem = k->args[TX_L_DYN_SMEM];
+    if (!k->k->dyn_smem || !memory_fits(k, t))
+        return false;
+    k->k->dyn_smem = k->args[TX_L_DYN_SMEM] = tx_cast(k->c, TX_I32, k->k->dyn_smem);
     return k->k->dyn_smem != NULL;
 }
 
@@ -470,7 +493,7 @@ region(tx_rewriter *r, const tx_node *n)
     for (int i = 0; i < 3; i++)
         f->block[i] = n->arg[TX_L_BLOCK_X + i] ? n->arg[TX_L_BLOCK_X + i] : tx_int(s->c, TX_I32, 1);
     f->body = kernel_body(s, &k, n->arg[TX_L_BODY]);
-    if (!f->body || !f->block[0] || !f->block[1] || !f->block[2] || !check_bounds(&k) || !dynamic_memory(&k) ||
+    if (!f->body || !f->block[0] || !f->block[1] || !f->block[2] || !check_bounds(&k) || !dynamic_memory(&k, s->t) ||
         !split_parameters(&k) || !tx_register_budget(s->c, f))
         return NULL;
     for (int i = 0; i < 3; i++)

@@ -20,6 +20,23 @@ bad(tx_ctx *c, const char *text)
     return false;
 }
 
+/* Shared memory that one CTA can have, in bytes (CUDA programming guide, table of technical specifications). */
+int64_t
+tx_target_smem(const tx_target *t)
+{
+    switch (t->arch) {
+    case 75: return 64 * 1024;
+    case 80:
+    case 87: return 163 * 1024;
+    case 86:
+    case 88:
+    case 89:
+    case 120:
+    case 121: return 99 * 1024;
+    default: return TX_MAX_DYN_SMEM; /* 90 and the tens; the emulator; not known yet */
+    }
+}
+
 bool
 tx_target_parse(tx_ctx *c, const char *text, tx_target *out)
 {

@@ -137,15 +137,16 @@ split_constant(const tx_node *n, int64_t *c)
 }
 
 /* stop - start, as a constant node where that can be seen. */
-static const tx_node *
-distance(tx_ctx *c, const tx_node *start, const tx_node *stop)
+const tx_node *
+tx_py_distance(tx_ctx *c, const tx_node *start, const tx_node *stop)
 {
     int64_t a, b;
     const tx_node *n, *x = split_constant(start, &a), *y = split_constant(stop, &b);
 
     if (tx_is_const(start, 0))
         return stop;
-    if (x == y || tx_same_expr(x, y))
+    /* both are evaluated at the same time, so equal loads give equal values */
+    if (x == y || tx_equal_nodes(x, y))
         return tx_int(c, stop->dtype, b - a);
     n = tx_binary(c, TX_OP_SUB, stop, start);
     if (!n || n->op == TX_OP_INT)
@@ -191,7 +192,7 @@ tx_py_slice_bounds(tx_py_context *ctx, tx_buffer *b, unsigned i, PyObject *slice
         tx_fail(ctx->c, ctx->c->span, TX_E_INDEX_NOT_INT, (int)i, b->name->text, tx_dtype_name(ctx->c, bad->dtype));
         goto out;
     }
-    *extent = distance(ctx->c, *start, stop);
+    *extent = tx_py_distance(ctx->c, *start, stop);
     ok = *extent != NULL;
 out:
     Py_XDECREF(from);
@@ -223,7 +224,7 @@ tx_py_vector_index(tx_py_context *ctx, const tx_buffer *b, unsigned i, const tx_
 
 int
 tx_py_subscript(tx_py_context *ctx, tx_buffer *b, PyObject *indices, bool store, const tx_node ***start,
-                const tx_node ***extent, uint32_t *kept)
+                const tx_node ***extent, uint32_t *kept, int64_t *last_step)
 {
     bool tuple = PyTuple_Check(indices), has_step = false, is_last_slice = false;
     Py_ssize_t n = tuple ? PyTuple_Size(indices) : 1;
@@ -260,9 +261,13 @@ tx_py_subscript(tx_py_context *ctx, tx_buffer *b, PyObject *indices, bool store,
     }
     if (n == b->rank && nslices == 0)
         return 1;
+    *last_step = step;
     if (n == b->rank && nslices == 1 && is_last_slice && (store || has_step)) {
+        int64_t length;
         if (step != 1 && !store)
             return tx_py_fail(ctx, TX_E_SLICE_STEP), -1;
+        if (store && (!tx_const_i64(len[b->rank - 1], &length) || (length + step - 1) / step > TX_MAX_LANES))
+            return 0; /* longer than a vector */
         at[b->rank - 1] = tx_py_vector_index(ctx, b, b->rank - 1u, at[b->rank - 1], len[b->rank - 1], step);
         return at[b->rank - 1] ? 1 : -1;
     }
@@ -281,7 +286,8 @@ pybuf_subscript(PyObject *self, PyObject *indices)
     tx_py_buffer *b = (tx_py_buffer *)self;
     const tx_node **start, **extent;
     uint32_t kept;
-    int r = tx_py_subscript(b->ctx, b->buf, indices, false, &start, &extent, &kept);
+    int64_t step;
+    int r = tx_py_subscript(b->ctx, b->buf, indices, false, &start, &extent, &kept, &step);
 
     if (r < 0)
         return NULL;
@@ -379,16 +385,34 @@ pybuf_get_strides(PyObject *self, void *Py_UNUSED(closure))
     return BUF(self)->strides ? tx_py_tuple_of(BCTX(self), BUF(self)->strides, BUF(self)->rank) : Py_NewRef(Py_None);
 }
 
+/* Where the other kind of offset was given, it is found from that. */
 static PyObject *
 pybuf_get_elem_offset(PyObject *self, void *Py_UNUSED(closure))
 {
-    return tx_py_int_or_expr(BCTX(self), BUF(self)->elem_offset);
+    tx_py_context *ctx = BCTX(self);
+    const tx_node *n = tx_buffer_elem_offset(ctx->c, BUF(self));
+
+    if (!n && BUF(self)->byte_offset)
+        return tx_py_raise(ctx);
+    return tx_py_int_or_expr(ctx, n);
 }
 
 static PyObject *
 pybuf_get_byte_offset(PyObject *self, void *Py_UNUSED(closure))
 {
-    return tx_py_int_or_expr(BCTX(self), BUF(self)->byte_offset);
+    const tx_buffer *b = BUF(self);
+    tx_ctx *c = BCTX(self)->c;
+    const tx_node *n = b->byte_offset;
+
+    if (!n && b->elem_offset) {
+        bool nibbles = tx_bits(b->dtype) == 4 && tx_lanes(b->dtype) == 1;
+        n = tx_cast(c, TX_I64, b->elem_offset);
+        n = nibbles ? tx_binary(c, TX_OP_FLOORDIV, n, tx_int(c, TX_I64, 2))
+                    : tx_binary(c, TX_OP_MUL, n, tx_int(c, TX_I64, tx_dtype_bytes(b->dtype)));
+        if (!n)
+            return tx_py_raise(BCTX(self));
+    }
+    return tx_py_int_or_expr(BCTX(self), n);
 }
 
 static PyObject *
@@ -487,8 +511,8 @@ static PyGetSetDef pybuf_getset[] = {
     {"dtype", pybuf_get_dtype, NULL, "dtype of an element", NULL},
     {"shape", pybuf_get_shape, NULL, "extents: int where constant, else Expr", NULL},
     {"strides", pybuf_get_strides, NULL, "strides in elements, or None for dense row-major", NULL},
-    {"elem_offset", pybuf_get_elem_offset, NULL, "offset of the first element", NULL},
-    {"byte_offset", pybuf_get_byte_offset, NULL, "offset of the first element in bytes, where it was given so", NULL},
+    {"elem_offset", pybuf_get_elem_offset, NULL, "offset of the first element, in elements", NULL},
+    {"byte_offset", pybuf_get_byte_offset, NULL, "offset of the first element, in bytes", NULL},
     {"data", pybuf_get_data, NULL, "base pointer", NULL},
     {"align", pybuf_get_align, NULL, "alignment in bytes, 0 not said", NULL},
     {"data_alignment", pybuf_get_align, NULL, "alignment in bytes, 0 not said", NULL},

@@ -1,5 +1,5 @@
 /* What the files behind Builder share: how a method is declared, and the helpers of statements. Owner: python; only
- * builder.c, statement.c and launch.c include it. SPDX-License-Identifier: Apache-2.0 */
+ * builder.c, statement.c, copy.c and launch.c include it. SPDX-License-Identifier: Apache-2.0 */
 #ifndef TX_PYTHON_BUILDER_H
 #define TX_PYTHON_BUILDER_H
 

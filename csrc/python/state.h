@@ -193,9 +193,15 @@ tx_py_builder *tx_py_current(tx_py_state *s); /* borrowed; NULL without an excep
 bool tx_py_store(tx_py_builder *b, tx_buffer *buf, PyObject *indices, PyObject *value);
 bool tx_py_builder_open(tx_py_builder *b); /* false: finished, raised */
 /* Index of a subscript: the nodes of all dimensions when it names one element or a vector of them. Negative: raised;
- * 0: a region, in start/extent/kept; 1: elements, in start. step_loads: an explicit slice step makes a ramp. */
+ * 0: a region, in start/extent/kept, with the step of its last dimension; 1: elements, in start. */
 int tx_py_subscript(tx_py_context *ctx, tx_buffer *buf, PyObject *indices, bool store, const tx_node ***start,
-                    const tx_node ***extent, uint32_t *kept);
+                    const tx_node ***extent, uint32_t *kept, int64_t *last_step);
+/* stop - start, a constant where that can be seen; both are evaluated at the same time. NULL: recorded. */
+const tx_node *tx_py_distance(tx_ctx *c, const tx_node *start, const tx_node *stop);
+/* copy.c: stores a number, or a region or buffer of the same shape, into a region. False: raised. */
+bool tx_py_store_region(tx_py_builder *b, tx_buffer *buf, const tx_node *const *start, const tx_node *const *extent,
+                        uint32_t kept, int64_t step, PyObject *value);
+bool tx_py_is_vector_value(PyObject *value); /* not a region of several rows, nor a buffer of several elements */
 
 /* Start and extent of a slice of dimension i, which is `end` long. */
 bool tx_py_slice_bounds(tx_py_context *ctx, tx_buffer *b, unsigned i, PyObject *slice, const tx_node *end,

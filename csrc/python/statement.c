@@ -29,12 +29,18 @@ tx_py_store(tx_py_builder *builder, tx_buffer *buf, PyObject *indices, PyObject 
     tx_py_context *ctx = builder->ctx;
     const tx_node **idx, **extent, *v;
     uint32_t kept;
+    int64_t step;
     int r;
 
-    if (!tx_py_builder_open(SELF) || (r = tx_py_subscript(ctx, buf, indices, true, &idx, &extent, &kept)) < 0)
+    if (!tx_py_builder_open(SELF) || (r = tx_py_subscript(ctx, buf, indices, true, &idx, &extent, &kept, &step)) < 0)
         return false;
+    if (r == 1 && kept && !tx_py_is_vector_value(value)) { /* back from the vector to the region that it is of */
+        const tx_node *last = idx[buf->rank - 1];
+        idx[buf->rank - 1] = last->op == TX_OP_RAMP ? last->arg[0] : last;
+        r = 0;
+    }
     if (r == 0)
-        return tx_py_fail(ctx, TX_E_STORE_REGION, buf->name->text), false;
+        return tx_py_store_region(builder, buf, idx, extent, kept, step, value);
     if (!(v = tx_py_as_stored(ctx, value, buf->dtype)))
         return false;
     if (!tx_emit(builder->b, tx_store(ctx->c, buf, idx, buf->rank, v)))

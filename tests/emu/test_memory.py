@@ -368,5 +368,14 @@ def test_dynamic_shared_memory_has_a_limit():
     a = np.zeros(32, "u1")
     run(k(227 * 1024), a)
     assert list(a) == list(range(32))
-    with pytest.raises(ValueError, match=r"(?s)shared memory of f_kernel is 232449 bytes .*expected at most 232448"):
+    with pytest.raises(tirx.DiagnosticValueError, match="needs 232449 bytes of shared memory, at most 232448"):
         run(k(227 * 1024 + 1), a)
+
+    @T.function
+    def at_the_call(A: T.Tensor((32,), T.uint8), n: T.int32):
+        T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=32, dynamic_smem_bytes=n))
+        A[T.cuda.thread_idx("x")] = 1
+
+    run(at_the_call, a, 227 * 1024)
+    with pytest.raises(ValueError, match=r"(?s)shared memory of .*_kernel is 232449 bytes .*expected at most 232448"):
+        run(at_the_call, a, 227 * 1024 + 1)
