@@ -901,3 +901,6 @@ def module_of_two():
             A[tx] = A[tx] * 2.0
 
     return Module
+
+
+import view_kernels  # noqa: E402, F401  (adds its kernels to KERNELS)

@@ -43,7 +43,15 @@ class Lost:
         T.alloc_local((4,), "int32")
 
 
-VARIABLES = {"holder": Holder(), "helper": helper, "Lost": Lost, "table": {"a": 1}, "N": 16}
+class Forgetful(Lost):
+    """A subclass is a meta class, too; a view counts as a resource."""
+
+    def __init__(self):
+        self.kept = T.alloc_local((4,), "int32")
+        self.kept.view(2, 2)
+
+
+VARIABLES = {"holder": Holder(), "helper": helper, "Lost": Lost, "Forgetful": Forgetful, "table": {"a": 1}, "N": 16}
 
 
 def blocks() -> list[tuple[str, str, str]]:

@@ -623,7 +623,6 @@ LATER = {
     "thread_binding": "modules",
     "arg": "builder",
     "IRBuilder": "builder",
-    "SMEMPool": "buffers",
 }
 USES = {k.removeprefix("use_"): f for k, f in globals().items() if k.startswith("use_")}
 

@@ -82,7 +82,7 @@ def test_outside_a_kernel(call):
     "name, message",
     [
         ("nosuch", "T has no attribute 'nosuch'"),
-        ("SMEMPool", "T.SMEMPool is not supported by tirx yet"),
+        ("TMEMPool", "T.TMEMPool is not supported by tirx yet"),
         ("tvm_mma_sync", "T.tvm_mma_sync is not supported by tirx: use T.ptx.mma"),
         ("webgpu", "T.webgpu is not supported by tirx"),
         ("float99", "T has no attribute 'float99'"),

@@ -359,6 +359,10 @@ class Assignments:
                 return
         if isinstance(owner, (Expr, Buffer)):
             self.ctx.fail("STORE_ATTRIBUTE", target.attr, describe(owner))
+        if isinstance(value, IR) and self.is_fresh(value):
+            self.take_fresh(value, target.attr)
+        elif hasattr(type(value), "_tirx_name_resources"):
+            value._tirx_name_resources(self, target.attr)
         try:
             setattr(owner, target.attr, value)
         except (AttributeError, TypeError) as e:
@@ -436,6 +440,8 @@ class Assignments:
         if node.value is not None:
             value = self.value(node.value)
             self.at(node)
+            if isinstance(value, _core.Region):  # the vector of its elements
+                value = _core.as_expr(self.ctx, value)
             if not (isinstance(value, IR) or is_number(value)):
                 self.ctx.fail("CELL_VALUE", annotation, describe(value))
         name = self.target_name(target)
@@ -471,6 +477,8 @@ class Assignments:
             self.ctx.fail("LET_NEEDS_VALUE")
         value = self.value(node.value)  # type: ignore[arg-type]
         self.at(node)
+        if isinstance(value, _core.Region):
+            value = _core.as_expr(self.ctx, value)
         if not (isinstance(value, IR) or is_number(value)):
             self.ctx.fail("CELL_VALUE", "let", describe(value))
         name = self.target_name(node.target)

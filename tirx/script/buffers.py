@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from tirx import _core
-from tirx.script import state
+from tirx.script import state, views
 from tirx.script.annotations import HandleType, TensorType
 
 Expr, Buffer, Region = _core.Expr, _core.Buffer, _core.Region
@@ -18,10 +18,26 @@ def _make(what: str, name: str, shape: Any, dtype: Any, scope: str, **fields: An
         shape = [p.dimension(d, None) for d in shape] if any(isinstance(d, str) for d in shape) else list(shape)
     else:
         shape = [shape]
-    given = {k: v for k, v in fields.items() if v is not None}
+    shape = [views.settled(d) for d in shape]
+    given = {k: v for k, v in fields.items() if v is not None or k == "layout"}
+    for key in ("elem_offset", "byte_offset"):
+        if key in given:
+            given[key] = views.settled(given[key])
+    if "strides" in given:
+        given["strides"] = [views.settled(d) for d in given["strides"]]
+    _check_byte_offset(given.get("byte_offset"), dtype)
     if "align" in given:
         given["align"] = max(given["align"], 0)
     return _core.buffer(p.ctx, name, shape, dtype, scope, **given)
+
+
+def _check_byte_offset(offset: Any, dtype: Any) -> None:
+    offset = offset.value if isinstance(offset, Expr) and offset.op == "INT" else offset
+    if not isinstance(offset, int):
+        return
+    nbytes = views.bits_of(_core.parse_dtype(dtype)) // 8
+    if nbytes > 1 and offset % (nbytes & -nbytes):
+        raise ValueError(f"byte_offset={offset} is not a multiple of the {nbytes} bytes of {_core.parse_dtype(dtype)}")
 
 
 def match_buffer(
@@ -69,31 +85,14 @@ def match_buffer(
 
 
 def _region_view(p: Any, region: Any, shape: Any, dtype: Any) -> Any:
+    """The part of a buffer that a region names, in the region's or another shape."""
     if isinstance(region, Buffer):
-        start, extent, whole = (0,) * len(region.shape), region.shape, region
+        part = region
     else:
-        start, extent, whole = region.start, region.extent, region.buffer
-    strides = whole.strides
-    if strides is None:
-        strides, step = [], 1
-        for d in reversed(whole.shape):
-            strides.insert(0, step)
-            step = step * d
-    offset = whole.elem_offset
-    for s, k in zip(start, strides, strict=False):
-        offset = offset + s * k
-    made = _make(
-        "T.match_buffer",
-        "buffer",
-        shape or extent,
-        whole.dtype,
-        whole.scope(),
-        data=whole.data,
-        strides=list(strides) if shape is None else None,
-        elem_offset=offset,
-    )
-    state.builder("T.match_buffer").decl(made, whole.data)
-    return p.add_fresh(made)
+        part = region.buffer.sub[tuple(slice(s, s + e) for s, e in zip(region.start, region.extent, strict=True))]
+    if shape is not None:
+        part = views.view(part, *(shape if isinstance(shape, (list, tuple)) else (shape,)))
+    return part if part is not region else views.declare("T.match_buffer", region, region.shape, region.strides)
 
 
 def _alloc(what: str, shape: Any, dtype: Any, scope: str, **fields: Any) -> Any:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """@T.meta_class: a Python class whose objects hold buffers and cells while a kernel is built.
 
-What its constructor allocates is named after the variable and the field: `first = Holder(...)` gives `first_buf`.
+What its constructor allocates is named after the variable and the field: `first = Holder(...)` gives `first_buf`, and
+must be reachable from the object. Subclasses are meta classes, too.
 """
 
 from __future__ import annotations
@@ -16,12 +17,32 @@ def meta_class(cls: Any) -> Any:
     """Marks a class: its objects may be made inside kernels and own what they allocate."""
     if not isinstance(cls, type):
         raise TypeError(f"T.meta_class decorates a class, got {cls!r}")
+    if hasattr(cls, "_tirx_name_resources"):  # a subclass of one, or marked twice
+        return cls
+    _watch(cls)
+    own = vars(cls).get("__init_subclass__")
+
+    def init_subclass(sub: Any, **keywords: Any) -> None:
+        if own is not None:
+            own.__func__(sub, **keywords)
+        else:
+            super(cls, sub).__init_subclass__(**keywords)
+        if "__init__" in vars(sub):
+            _watch(sub)
+
+    cls.__init_subclass__ = classmethod(init_subclass)
+    cls._tirx_name_resources = _name_resources
+    return cls
+
+
+def _watch(cls: Any) -> None:
+    """Makes the constructor check that what it allocates is kept."""
     made = cls.__init__
 
     @functools.wraps(made)
     def init(self: Any, *args: Any, **keywords: Any) -> None:
         p = state.parser()
-        if p is None or type(self).__init__ is not init:
+        if p is None or type(self).__init__ is not init:  # called by a subclass's
             made(self, *args, **keywords)
             return
         before = set(p.fresh)
@@ -30,20 +51,34 @@ def meta_class(cls: Any) -> Any:
             made(self, *args, **keywords)
         finally:
             p.helper_depth -= 1
-        owned = {id(x) for _, x in _resources(self)}
+        owned = [x for _, x in _resources(self)]
+        kept = set(map(id, owned))
+        while owned:  # what an owned view is a view of was only a step on the way to it
+            x = getattr(owned.pop(), "origin", None)
+            if x is not None and id(x) not in kept:
+                kept.add(id(x))
+                owned.append(x)
         for key in list(p.fresh):
-            if key not in before and key not in owned:
-                state.fail("UNOWNED_RESOURCE", cls.__name__)
+            if key not in before and key not in kept:
+                state.fail("UNOWNED_RESOURCE", type(self).__name__)
 
     cls.__init__ = init
-    cls._tirx_name_resources = _name_resources
-    return cls
 
 
 def _name_resources(self: Any, p: Any, name: str) -> None:
     for path, x in _resources(self):
         if p.is_fresh(x):
             p.take_fresh(x, f"{name}_{path}")
+
+
+def _fields(x: Any) -> list[tuple[str, Any]]:
+    found = list(getattr(x, "__dict__", {}).items())
+    for kind in type(x).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            if slot not in ("__dict__", "__weakref__") and hasattr(x, slot):
+                found.append((slot.lstrip("_"), getattr(x, slot)))
+    return found
 
 
 def _resources(x: Any, path: str = "", seen: set[int] | None = None) -> list[tuple[str, Any]]:
@@ -60,7 +95,7 @@ def _resources(x: Any, path: str = "", seen: set[int] | None = None) -> list[tup
     elif isinstance(x, dict):
         pairs = [(f"{join}{k}", v) for k, v in x.items()]
     elif hasattr(type(x), "_tirx_name_resources"):
-        pairs = [(join + k, v) for k, v in vars(x).items()]
+        pairs = [(join + k, v) for k, v in _fields(x)]
     else:
         return []
     return [found for p, v in pairs for found in _resources(v, p, seen)]

@@ -199,6 +199,7 @@ from tirx.script.ops import (
     reinterpret,
     tvm_struct_get,
 )
+from tirx.script.pools import SMEMPool
 from tirx.script.ptx import ptx
 from tirx.script.symbols import dynamic
 from tirx.script.tensormaps import stack_alloca, tensormap_encode_im2col, tensormap_encode_tiled, tvm_stack_alloca
