@@ -53,7 +53,7 @@ part_shape(tx_ctx *c, const part *p)
 /* ---- the two sides ----------------------------------------------------------------------------------------------- */
 
 static bool
-same_extent(tx_ctx *c, const tx_node *a, const tx_node *b)
+copy_same_extent(tx_ctx *c, const tx_node *a, const tx_node *b)
 {
     const tx_node *d = a && b ? tx_py_distance(c, a, b) : NULL;
 
@@ -118,7 +118,7 @@ shapes_agree(tx_py_context *ctx, const part *to, const part *from)
         if (i >= n)
             ok = tx_is_const(e, 1);
         else
-            ok = tx_is_const(e, 1) || same_extent(ctx->c, e, to->extent[part_dim(to, n - 1 - i)]);
+            ok = tx_is_const(e, 1) || copy_same_extent(ctx->c, e, to->extent[part_dim(to, n - 1 - i)]);
     }
     if (!ok && !ctx->c->nerrors)
         tx_py_fail(ctx, TX_E_COPY_SHAPES, part_shape(ctx->c, from), to->buf->name->text, part_shape(ctx->c, to));
@@ -165,7 +165,7 @@ runs_backwards(tx_py_context *ctx, const part *to, const part *from)
             if (!(to->kept >> i & 1))
                 continue;
             const tx_node *n = tx_py_distance(ctx->c, from->start[i], to->start[i]);
-            known = n && tx_const_i64(n, &a) && same_extent(ctx->c, to->extent[i], from->extent[i]);
+            known = n && tx_const_i64(n, &a) && copy_same_extent(ctx->c, to->extent[i], from->extent[i]);
             decided = known && a != 0;
             back = decided && a > 0;
         }
