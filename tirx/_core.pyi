@@ -320,7 +320,9 @@ class Module:
     ctx: Context
     names: list[str]
     attrs: dict
-    def __init__(self, functions: dict[str, Function], attrs: dict[str, Any] | None = None) -> None: ...  # imports them into a fresh context
+    def __init__(
+        self, functions: dict[str, Function], attrs: dict[str, Any] | None = None
+    ) -> None: ...  # imports them into a fresh context
     def __getitem__(self, name: str) -> Function: ...
     def script(self, **options: Any) -> str: ...
 

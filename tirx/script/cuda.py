@@ -11,6 +11,15 @@ from typing import Any
 from tirx import _core
 from tirx.script import later, state
 from tirx.script.cuda_matrix import wgmma
+from tirx.script.cuda_tcgen05 import (
+    TCGen05BlockScaledInstrDescriptorAttrs,
+    TCGen05InstrDescriptorAttrs,
+    runtime_instr_desc,
+    tcgen05,
+    tcgen05_encode_instr_descriptor,
+    tcgen05_encode_instr_descriptor_block_scaled,
+    tcgen05_encode_matrix_descriptor,
+)
 from tirx.script.cuda_values import (
     bfloat1622float2,
     copy_8b,
@@ -46,6 +55,8 @@ from tirx.script.tensormaps import tensormap_encode_im2col, tensormap_encode_til
 __all__ = [
     "KernelAttributes",
     "LaunchConfig",
+    "TCGen05BlockScaledInstrDescriptorAttrs",
+    "TCGen05InstrDescriptorAttrs",
     "bfloat1622float2",
     "copy_8b",
     "copy_16b",
@@ -68,9 +79,14 @@ __all__ = [
     "hmin2",
     "iket",
     "make_float2",
+    "runtime_instr_desc",
     "sm100_2sm_leader_smem_addr",
     "sm100_tma_2sm_mbarrier_addr",
     "smem_addr_from_uint64",
+    "tcgen05",
+    "tcgen05_encode_instr_descriptor",
+    "tcgen05_encode_instr_descriptor_block_scaled",
+    "tcgen05_encode_matrix_descriptor",
     "tensormap_encode_im2col",
     "tensormap_encode_tiled",
     "wgmma",

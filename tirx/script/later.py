@@ -60,7 +60,7 @@ _REFUSED: dict[str, str] = {
 _LATER = frozenset(
     """tile warp wg cta cluster thread TMEMPool wg_reg_tile alloc_tcgen05_ldst_frag alloc_cast_frag S R
     TileLayout ComposeLayout Iter Layout Axis env_thread decl_tmem mov_sreg timer_init timer_start timer_end
-    timer_finalize tcgen05 runtime_instr_desc wait_until""".split()
+    timer_finalize wait_until""".split()
 )
 
 
