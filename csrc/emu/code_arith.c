@@ -239,6 +239,8 @@ tx_code_cast(tx_code *g, tx_dtype to, tx_val v)
     if (vt == VT_B) {
         if (v.form == VF_CONST && is_int(v.vt))
             return tx_val_int(to, v.lo != 0);
+        if (v.vt == VT_X) /* e8m0 has no code for zero */
+            v = to_f32(g, v);
         tx_val zero = {.form = VF_CONST, .vt = v.vt, .t = v.t};
         return tx_code_bin(g, TX_OP_NE, v.t, v, zero);
     }

@@ -148,7 +148,7 @@ def test_print_buffer(call, want, capfd):
 @pytest.mark.parametrize("shape", [(64,), (256,), (16,), (32, 4)])
 def test_allreduce(op, function, shape):
     threads = int(np.prod(shape))
-    ids = "tx = T.thread_id([%d])" % shape if len(shape) == 1 else "tx, ty = T.thread_id([%d, %d])" % shape
+    ids = f"{'tx' if len(shape) == 1 else 'tx, ty'} = T.thread_id({list(shape)})"
     index = "tx" if len(shape) == 1 else "ty * 32 + tx"
     f = tirx.from_source(
         f"@T.prim_func\ndef k(A: T.Buffer(({threads},), 'float32'), B: T.Buffer(({threads},), 'float32')):\n"
