@@ -124,6 +124,7 @@
 #include "python/launch.c"
 #include "python/module.c"
 #include "python/npy.c"
+#include "python/place.c"
 #include "python/ptx.c"
 #include "python/region.c"
 #include "python/statement.c"

@@ -54,6 +54,11 @@ class Context:
     def warn(self, name: str, *args: object, span: int | None = None) -> None: ...
     def raise_if_failed(self) -> None: ...
     def take_warnings(self) -> list[tuple[str, str, int]]: ...  # (text, filename, line), cleared
+    def here(self) -> None: ...  # while tracing: current span := place of the innermost frame outside the package
+    def trace(self, describe: Any) -> Any:
+        ...
+        # describe(code) -> (file, its text, function, [position by code unit]), or None for the package's own code; gives the
+        # one before
     def span_info(
         self, span: int
     ) -> tuple[str, int, int, int, int, int]: ...  # file, line, col, end line, end col, inlined_at
@@ -221,6 +226,7 @@ class Builder:
     """Statements under construction. Statement spans are the context's current span."""
 
     ctx: Context
+    before: Any  # called once before the next store, or None: flat forms wait for it
     zone: str  # "host" or "device"
     depth: int
     in_loop: bool

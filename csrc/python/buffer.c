@@ -287,8 +287,9 @@ pybuf_subscript(PyObject *self, PyObject *indices)
     const tx_node **start, **extent;
     uint32_t kept;
     int64_t step;
-    int r = tx_py_subscript(b->ctx, b->buf, indices, false, &start, &extent, &kept, &step);
 
+    tx_py_here(b->ctx);
+    int r = tx_py_subscript(b->ctx, b->buf, indices, false, &start, &extent, &kept, &step);
     if (r < 0)
         return NULL;
     return r ? tx_py_new_expr(b->ctx, tx_load(b->ctx->c, b->buf, start, b->buf->rank))
@@ -307,6 +308,7 @@ pybuf_ass_subscript(PyObject *self, PyObject *indices, PyObject *value)
     }
     if (!builder)
         return tx_py_fail(b->ctx, TX_E_NO_BUILDER), -1;
+    tx_py_here(builder->ctx);
     if (builder->ctx != b->ctx)
         return tx_py_fail(builder->ctx, TX_E_OTHER_CONTEXT, b->buf->name->text), -1;
     return tx_py_store(builder, b->buf, indices, value) ? 0 : -1;
@@ -319,6 +321,7 @@ pybuf_load(PyObject *self, PyObject *args)
     const tx_node **idx;
     uint32_t n;
 
+    tx_py_here(b->ctx);
     if (!tx_py_as_nodes(b->ctx, args, &idx, &n))
         return NULL;
     return tx_py_new_expr(b->ctx, tx_load(b->ctx->c, b->buf, idx, n));
@@ -331,6 +334,7 @@ pybuf_ptr_to(PyObject *self, PyObject *indices)
     const tx_node **idx;
     uint32_t n;
 
+    tx_py_here(b->ctx);
     if (!tx_py_as_nodes(b->ctx, indices, &idx, &n))
         return NULL;
     const tx_node *load = tx_load(b->ctx->c, b->buf, idx, n);

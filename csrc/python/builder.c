@@ -116,6 +116,7 @@ pybld_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(SELF->outer);
+    Py_VISIT(SELF->before);
     return 0;
 }
 
@@ -123,6 +124,7 @@ static int
 pybld_clear(PyObject *self)
 {
     Py_CLEAR(SELF->outer);
+    Py_CLEAR(SELF->before);
     return 0;
 }
 
@@ -133,6 +135,7 @@ pybld_dealloc(PyObject *self)
 
     PyObject_GC_UnTrack(self);
     TX_PY_DROP(SELF->outer);
+    Py_XDECREF(SELF->before);
     TX_PY_DROP(SELF->ctx);
     PyObject_GC_Del(self);
     TX_PY_DROP(type);
@@ -221,6 +224,8 @@ METHOD(param, 2, 3, "name", "x", "flags")
         b->buf->flags |= TX_BUF_PARAM | (f->flags & TX_FUNC_DEVICE ? TX_BUF_PASSED : 0);
     } else if (!(p.var = tx_py_own_var(SELF, a[1]))) {
         return NULL;
+    } else if (p.var->kind == TX_VAR_FREE) { /* I.arg("n", I.int32()) */
+        p.var->kind = TX_VAR_PARAM;
     }
     if (SELF->params.n >= TX_MAX_PARAMS)
         return tx_py_fail(SELF->ctx, TX_E_PARAM_LIMIT, TX_MAX_PARAMS);
@@ -482,6 +487,22 @@ METHOD(finish, 0, 1, "verify")
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 static PyObject *
+pybld_get_before(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(SELF->before ? SELF->before : Py_None);
+}
+
+static int
+pybld_set_before(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
+{
+    PyObject *old = SELF->before;
+
+    SELF->before = TX_PY_GIVEN(value) ? Py_NewRef(value) : NULL;
+    Py_XDECREF(old);
+    return 0;
+}
+
+static PyObject *
 pybld_get_ctx(PyObject *self, void *Py_UNUSED(closure))
 {
     return (PyObject *)TX_PY_HOLD(SELF->ctx);
@@ -561,6 +582,7 @@ static PyMethodDef pybld_methods[] = {
 
 static PyGetSetDef pybld_getset[] = {
     {"ctx", pybld_get_ctx, NULL, "its Context", NULL},
+    {"before", pybld_get_before, pybld_set_before, "called once before the next store, or None", NULL},
     {"zone", pybld_get_zone, NULL, "\"host\" or \"device\"", NULL},
     {"depth", pybld_get_depth, NULL, "open blocks, the function's own included", NULL},
     {"in_loop", pybld_get_in_loop, NULL, "True inside a loop", NULL},

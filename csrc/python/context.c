@@ -227,6 +227,9 @@ pyctx_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
 
     tx_map_free(&ctx->wrappers);
+    tx_map_free(&ctx->codes);
+    Py_XDECREF(ctx->describe);
+    Py_XDECREF(ctx->held);
     if (ctx->c)
         tx_ctx_free(ctx->c);
     PyObject_Free(self);
@@ -451,9 +454,10 @@ record_row(tx_py_context *ctx, PyObject *args, PyObject *kwargs, bool warn)
     const char *a[MAX_ARGS] = {"", "", "", "", "", "", "", ""}, *name, *help = NULL;
     PyObject *made[MAX_ARGS] = {0}, *x;
     Py_ssize_t nargs = PyTuple_Size(args) - 1;
-    tx_span span = ctx->c->span;
     bool ok = false;
 
+    tx_py_here(ctx);
+    tx_span span = ctx->c->span;
     if (nargs < 0 || !(name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(args, 0), NULL))) {
         PyErr_SetString(PyExc_TypeError, "the name of a diagnostic is expected");
         return false;
@@ -585,6 +589,8 @@ static PyMethodDef pyctx_methods[] = {
     {"warn", TX_PY_FAST(pyctx_warn), METH_VARARGS | METH_KEYWORDS, "keep a warning for take_warnings()"},
     {"raise_if_failed", pyctx_raise_if_failed, METH_NOARGS, "raise the recorded diagnostics together"},
     {"take_warnings", pyctx_take_warnings, METH_NOARGS, "[(text, filename, line)], which are then forgotten"},
+    {"here", tx_py_ctx_here, METH_NOARGS, "while tracing: make the place of the calling code the current span"},
+    {"trace", tx_py_ctx_trace, METH_O, "trace plain Python code with this function of a code object, or (None) do not"},
     {"span_info", pyctx_span_info, METH_O, "(file, line, col, end line, end col, inlined_at)"},
     {0},
 };

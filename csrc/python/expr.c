@@ -57,8 +57,11 @@ common_context(PyObject *a, PyObject *b)
     tx_py_context *y = b && tx_py_is_value(b) ? ((tx_py_object *)b)->ctx : NULL;
 
     if (!x || !y || x == y)
-        return x ? x : y;
-    return x->frozen && !y->frozen ? y : x;
+        x = x ? x : y;
+    else
+        x = x->frozen && !y->frozen ? y : x;
+    tx_py_here(x);
+    return x;
 }
 
 /* Both operands as nodes: 1 done, 0 not implemented by us, -1 raised. slot 0: what is no number is always an error. */
@@ -233,6 +236,7 @@ static const tx_node *
 expr_operand(PyObject *a, tx_py_context **ctx)
 {
     *ctx = ((tx_py_object *)a)->ctx;
+    tx_py_here(*ctx);
     return tx_py_as_node(*ctx, a, TX_VOID);
 }
 
@@ -469,6 +473,7 @@ pyexpr_astype(PyObject *self, PyObject *dtype)
 {
     tx_dtype t;
 
+    tx_py_here(EXPR_CTX(self));
     if (!tx_py_as_dtype(EXPR_CTX(self), dtype, &t))
         return NULL;
     return tx_py_new_expr(EXPR_CTX(self), tx_cast(EXPR_CTX(self)->c, t, NODE(self)));

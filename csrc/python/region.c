@@ -74,6 +74,7 @@ pyreg_subscript(PyObject *self, PyObject *indices)
     const tx_node **start = tx_new(r->ctx->c, const tx_node *, 2 * (b->rank + 1u)), **extent, *one;
     uint32_t kept = r->kept;
 
+    tx_py_here(r->ctx);
     if (!start || !(one = tx_int(r->ctx->c, TX_I32, 1)))
         return tx_py_raise(r->ctx);
     extent = start + b->rank + 1;

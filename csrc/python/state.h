@@ -36,7 +36,7 @@ enum tx_py_error {
 #define TX_PY_NAMES(X)                                                                                                 \
     X(lineno) X(col_offset) X(end_lineno) X(end_col_offset) X(filename) X(offset) X(end_offset) X(text) X(msg)         \
     X(__tirx_expr__) X(__tirx_dtype__) X(__module__) X(__name__) X(__qualname__) X(name) X(default) X(start) X(stop)   \
-    X(step) X(write) X(add_note)
+    X(step) X(write) X(add_note) X(f_back) X(f_lasti)
 // clang-format on
 
 typedef struct tx_py_state {
@@ -72,6 +72,9 @@ typedef struct tx_py_context {
     tx_py_place place;
     TX_VEC(tx_py_place) outer; /* places around the inlined one, innermost last */
     tx_map wrappers;           /* tx_buffer or tx_var -> its Python object, borrowed; 0 when it is gone */
+    PyObject *describe;        /* while plain Python code is traced: what tells about a code object; else NULL */
+    PyObject *held;            /* list of what `codes` points to, or NULL */
+    tx_map codes;              /* code object -> what place.c knows of it */
 } tx_py_context;
 
 typedef struct tx_py_object {         /* common head of what follows */
@@ -97,6 +100,7 @@ typedef struct tx_py_builder {
     tx_builder *b;
     struct tx_py_builder *outer; /* the one active before this, strong */
     bool active, finished;
+    PyObject *before; /* called once before the next store: flat forms wait for it; or NULL */
     TX_VEC(bool) flat; /* for every open block: opened by a flat form, closed with the block around it */
     TX_VEC(tx_param) params;
     TX_VEC(tx_var *) symbols;
@@ -141,6 +145,14 @@ void *tx_py_raise_diags(tx_py_state *s, tx_ctx *c);
 #define tx_py_fail(ctx, ...) (tx_fail((ctx)->c, (ctx)->c->span, __VA_ARGS__), tx_py_raise(ctx))
 /* "str", "numpy.ndarray": the type of an object for messages; interned in the context. */
 const char *tx_py_type_name(tx_ctx *c, PyObject *x);
+
+/* ---- places of traced code (place.c) ----------------------------------------------------------------------------- */
+
+/* While plain Python code is traced: the current span becomes the place that the innermost frame outside of the package
+ * is at. Otherwise nothing happens. Never raises. */
+void tx_py_here(tx_py_context *ctx);
+PyObject *tx_py_ctx_here(PyObject *self, PyObject *unused);
+PyObject *tx_py_ctx_trace(PyObject *self, PyObject *describe); /* gives the one before */
 
 /* ---- arguments of calls (args.c) --------------------------------------------------------------------------------- */
 

@@ -32,6 +32,15 @@ tx_py_store(tx_py_builder *builder, tx_buffer *buf, PyObject *indices, PyObject 
     int64_t step;
     int r;
 
+    if (TX_UNLIKELY(SELF->before != NULL)) {
+        PyObject *before = SELF->before, *done;
+        SELF->before = NULL;
+        done = PyObject_CallNoArgs(before);
+        Py_DECREF(before);
+        if (!done)
+            return false;
+        Py_DECREF(done);
+    }
     if (!tx_py_builder_open(SELF) || (r = tx_py_subscript(ctx, buf, indices, true, &idx, &extent, &kept, &step)) < 0)
         return false;
     if (r == 1 && kept && !tx_py_is_vector_value(value)) { /* back from the vector to the region that it is of */

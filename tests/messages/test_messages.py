@@ -46,6 +46,8 @@ ELSEWHERE = {
     "NO_SOURCE": "test_made_elsewhere.py",
     "PYTHON_RECURSION": "test_made_elsewhere.py",
     "NOTHING_DEFINED": "test_made_elsewhere.py",
+    **dict.fromkeys(["FUNCTION_GIVEN_UP", "ARG_PLACE", "PARAMETER_TWICE"], "tests/builder/test_builder.py"),
+    **dict.fromkeys(["STATEMENT_AS_VALUE", "REPLACEMENT"], "tests/ir/test_rewrite.py"),
     **dict.fromkeys(
         ["CALL_CIRCLE", "CALL_UNKNOWN", "CALL_ARGUMENTS", "CALL_MANY"], "tests/script/test_modules.py: made IR"
     ),

@@ -621,8 +621,6 @@ def use_cuda():
 LATER = {
     "env_thread": "modules",
     "thread_binding": "modules",
-    "arg": "builder",
-    "IRBuilder": "builder",
 }
 USES = {k.removeprefix("use_"): f for k, f in globals().items() if k.startswith("use_")}
 

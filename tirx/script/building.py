@@ -62,8 +62,10 @@ class Building:
         self.flags = 0  # TX_FUNC_*
         self.is_device_function = False  # private, without a device entry: device code calls it
         self.calls_members = False  # of the module around
-        self.pending_frames: list[Any] = []
-        self.open_ifs: list[Any] = []
+        self.frames: list[Any] = []  # open, outermost first
+        self.pending_frames: list[Any] = []  # made, and flat unless `with` enters them next
+        self.given_up: str | None = None  # the frame that an exception left
+        self.traced = False  # plain Python code makes the IR, and places are those of its frames
         self.entries = 0
         self.entries_closed = False
         self.launch: Any = None
@@ -94,6 +96,11 @@ class Building:
         self.flatten_pending()
         if self.calls_members:
             self.builder.set_flags(self.flags | _FLAG_CALLS)
+        if self.given_up is not None:
+            self.ctx.fail("FUNCTION_GIVEN_UP", self.builder.name, self.given_up)
+        self.close_flat(None)
+        if self.frames:
+            self.ctx.fail("FRAME_ORDER", "the function", self.frames[-1].what)
         return self.builder.finish(check)
 
     def show_warnings(self) -> None:
@@ -117,10 +124,56 @@ class Building:
         """Extents of the block as far as they are written; None if they are not."""
         return self.thread_extents if self.thread_extents is not None else getattr(self.launch, "block", None)
 
+    # ---- frames ----------------------------------------------------------------------------------------------------
+
+    def add_pending(self, frame: Any) -> None:
+        if self.pending_frames:
+            self.settle_frames()
+        self.pending_frames.append(frame)
+        self.builder.before = self.settle_frames
+
+    def settle_frames(self) -> None:
+        """Before something is emitted: what can only have been meant flat is."""
+        self.builder.before = None
+        for frame in list(self.pending_frames):
+            if frame.may_be_flat and frame in self.pending_frames:
+                frame.flat()
+
+    def set_name(self, name: str) -> None:
+        """T.func_name."""
+        self.builder.set_name(name)
+
+    def set_symbol(self, name: str | None) -> None:
+        """The attribute "global_symbol"."""
+        self.builder.set_symbol(name)
+
     def flatten_pending(self) -> None:
         """Frames that stood as statements in plain Python code: they are flat."""
         while self.pending_frames:
             self.pending_frames[0].flat()
+
+    def close_flat(self, frame: Any) -> None:
+        """The flat frames in `frame` end with it; the core closes their blocks."""
+        while self.frames and self.frames[-1].is_flat and self.frames[-1] is not frame:
+            self.frames[-1].run_callbacks()
+            self.frames.pop()
+
+    def leave_frame(self, frame: Any) -> None:
+        self.close_flat(frame)
+        if not self.frames or self.frames[-1] is not frame:
+            if any(f is frame for f in self.frames):
+                self.ctx.fail("FRAME_ORDER", frame.what, self.frames[-1].what)
+            self.ctx.fail("FRAME_NOT_OPEN", frame.what)
+        frame.run_callbacks()
+        self.close_flat(frame)  # what the callbacks opened
+        self.frames.pop()
+
+    def give_up(self, frame: Any) -> None:
+        if any(f is frame for f in self.frames):
+            while self.frames.pop() is not frame:
+                pass
+        self.pending_frames.clear()
+        self.given_up = self.given_up or frame.what
 
     # ---- parameters ------------------------------------------------------------------------------------------------
 

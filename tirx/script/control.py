@@ -129,14 +129,14 @@ def func_attr(attrs: dict[str, Any]) -> Receipt:
         state.fail("FUNC_ATTR_PLACE")
     for key, value in attrs.items():
         if key == "global_symbol":
-            p.builder.set_symbol(value)
+            p.set_symbol(value)
         else:
             p.builder.set_attr(key, str(value) if key == "target" else value)
     return RECEIPT
 
 
 def func_name(name: str) -> Receipt:
-    state.need("T.func_name").builder.set_name(name)
+    state.need("T.func_name").set_name(name)
     return RECEIPT
 
 

@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from tirx.script import dtypes, functions, source
+from tirx.script import trace as trace_
 from tirx.script.annotations import Constexpr, TensorType
 from tirx.script.parser import Options, is_typing_optional, parse_function
 
@@ -45,8 +46,7 @@ def function(
 def _parse_or_wait(func: Any, dialect: str, options: Options) -> Any:
     caller = sys._getframe(2)
 
-    def decorate(f: Any, frame: Any = None) -> Any:
-        frame = frame or sys._getframe(1)
+    def decorate(f: Any, frame: Any) -> Any:
         _check_function(f)
         if _is_module_class(frame):
             if f.__name__ in frame.f_locals:
@@ -56,7 +56,36 @@ def _parse_or_wait(func: Any, dialect: str, options: Options) -> Any:
             return f
         return parse_function(f, _source(f), dialect, options, _locals_around(f, frame))
 
-    return decorate if func is None else decorate(func, caller)
+    if func is None:
+        return trace_.PrimFuncFrame(dialect, options, lambda f: decorate(f, sys._getframe(2)))
+    return decorate(func, caller)
+
+
+def trace(
+    func: Any = None,
+    *,
+    private: bool = False,
+    check_well_formed: bool = True,
+    persistent: bool = False,
+    dialect: str = "g1",
+    name: str | None = None,
+    annotations: dict[str, Any] | None = None,
+) -> Any:
+    """A kernel made by running the function once, as plain Python: its `if`s and `for`s are decided now, and what it
+    calls of T is what the kernel does. Needs no source text. `annotations` are for what has none, as a lambda."""
+    if dialect not in ("g1", "g2"):
+        raise ValueError(f'dialect is "g1" or "g2", not {dialect!r}')
+
+    def decorate(f: Any) -> Any:
+        _check_function(f)
+        called = name or (f.__name__ if f.__name__.isidentifier() else "main")
+        if not called.isidentifier():
+            raise ValueError(f"T.trace: a name is an identifier, got {called!r}")
+        options = Options(private, check_well_formed, persistent)
+        around = _locals_around(f, sys._getframe(1)) or {}
+        return trace_.trace_function(f, dialect, options, called, annotations or {}, around)
+
+    return decorate if func is None else decorate(func)
 
 
 def _check_function(f: Any) -> None:

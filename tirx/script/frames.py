@@ -2,11 +2,13 @@
 """What may stand in `with` or in the head of a `for`: loops, branches, attributes, the device entry.
 
 A frame does nothing when it is made. As a statement of its own it is flat: the rest of the enclosing block becomes its
-body. In `with` its body is the block. Loops are also what `for` iterates over.
+body. In `with` its body is the block. Loops are also what `for` iterates over. The Building keeps the frames that are
+open; each is entered once and left in order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tirx import _core
@@ -18,38 +20,84 @@ LOOPS_TEXT = (
 )
 
 
-class Frame:
-    """Base of all frames. `flat` opens it until the end of the enclosing block, where that is allowed."""
+class BlockFrame:
+    """What `with` enters: a block of its own. Subclasses say what opens and what closes it."""
 
-    __slots__ = ("used",)
+    __slots__ = ("callbacks", "is_flat", "used")
     what = "T.Frame"
+    may_be_flat = True
 
     def __init__(self) -> None:
         self.used = False
-        state.need(self.what).pending_frames.append(self)
+        self.is_flat = False
+        self.callbacks: list[Callable[[], object]] | None = None
+
+    def add_callback(self, f: Callable[[], object]) -> None:
+        """Calls f at the end of the block, while it still takes statements; the last one added comes first."""
+        if not callable(f):
+            raise TypeError(f"{self.what}: add_callback takes a function, got {type(f).__name__}")
+        if self.used and self not in state.need(self.what).frames:
+            state.fail("FRAME_NOT_OPEN", self.what, outside=RuntimeError)
+        if self.callbacks is None:
+            self.callbacks = []
+        self.callbacks.append(f)
+
+    def run_callbacks(self) -> None:
+        while self.callbacks:
+            self.callbacks.pop()()
+
+    def _begin(self) -> Any:
+        if self.used:
+            state.fail("FRAME_TWICE", self.what, outside=RuntimeError)
+        self.used = True
+        return state.builder(self.what)
+
+    def _open(self, b: Any) -> Any:
+        raise NotImplementedError
+
+    def _close(self, b: Any) -> None:
+        b.close()
+
+    def __enter__(self) -> Any:
+        value = self._open(self._begin())
+        state.need(self.what).frames.append(self)
+        return value
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is not None:
+            state.give_up(self)
+            return
+        b = state.builder(self.what)
+        state.need(self.what).leave_frame(self)
+        self._close(b)
+
+    def __repr__(self) -> str:
+        return f"<frame {self.what}>"
+
+
+class Frame(BlockFrame):
+    """One that may stand as a statement: `flat` opens it until the end of the enclosing block, if that is allowed."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        state.need(self.what).add_pending(self)
 
     def _begin(self) -> Any:
         p = state.need(self.what)
         if self in p.pending_frames:
             p.pending_frames.remove(self)
-        self.used = True
-        return state.builder(self.what)
+        return super()._begin()
+
+    def _begin_flat(self) -> Any:
+        b = self._begin()
+        self.is_flat = True
+        state.need(self.what).frames.append(self)
+        return b
 
     def flat(self) -> Any:
         state.fail("FRAME_NEEDS_WITH", self.what, outside=TypeError)
-
-    def __enter__(self) -> Any:
-        raise NotImplementedError
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            state.builder(self.what).close()
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
 
 
 class Attr(Frame):
@@ -63,19 +111,17 @@ class Attr(Frame):
         self.items = items
 
     def flat(self) -> None:
-        b = self._begin()
+        b = self._begin_flat()
         for key, value in self.items:
             b.attr(key, value)
 
-    def __enter__(self) -> None:
-        b = self._begin()
+    def _open(self, b: Any) -> None:
         for key, value in self.items:
             b.open_attr(key, value)
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            for _ in self.items:
-                state.builder(self.what).close()
+    def _close(self, b: Any) -> None:
+        for _ in self.items:
+            b.close()
 
 
 class DeviceEntry(Frame):
@@ -88,8 +134,7 @@ class DeviceEntry(Frame):
         super().__init__()
         self.launch = launch
 
-    def _open(self, with_form: bool) -> None:
-        b = self._begin()
+    def _enter_zone(self, b: Any, with_form: bool) -> None:
         p = state.need(self.what)
         if p.builder.zone == "device" or (p.entries and not (with_form and p.entries_closed)):
             state.fail("DEVICE_NESTED")
@@ -98,13 +143,13 @@ class DeviceEntry(Frame):
         b.device_entry(self.launch, with_form)
 
     def flat(self) -> None:
-        self._open(False)
+        self._enter_zone(self._begin_flat(), False)
 
-    def __enter__(self) -> None:
-        self._open(True)
+    def _open(self, b: Any) -> None:
+        self._enter_zone(b, True)
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        super().__exit__(kind, error, trace)
+    def _close(self, b: Any) -> None:
+        b.close()
         state.need(self.what).entries_closed = True
 
 
@@ -125,7 +170,9 @@ class LaunchThread(Frame):
         self.extent = extent
 
     def flat(self) -> Any:
-        b = self._begin()
+        return self._bind_thread(self._begin_flat())
+
+    def _bind_thread(self, b: Any) -> Any:
         p = state.need(self.what)
         kind, _, axis = self.tag.partition(".")
         if b.zone == "host":
@@ -136,10 +183,10 @@ class LaunchThread(Frame):
         b.attr(self.tag, self.extent)
         return _core.coord(p.ctx, self.ROWS[kind], "xyz".index(axis))
 
-    def __enter__(self) -> Any:
-        return self.flat()
+    def _open(self, b: Any) -> Any:
+        return self._bind_thread(b)
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def _close(self, b: Any) -> None:
         pass
 
 
@@ -159,19 +206,23 @@ class Hint(Frame):
         return more if more and not self.message else [("tirx_hint", self.message), *more]
 
     def flat(self) -> None:
-        b = self._begin()
+        b = self._begin_flat()
         for key, value in self._items():
             b.attr(key, value)
 
-    def __enter__(self) -> None:
-        b = self._begin()
+    def _open(self, b: Any) -> None:
         for key, value in self._items():
             b.open_attr(key, value)
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            for _ in self._items():
-                state.builder(self.what).close()
+    def _close(self, b: Any) -> None:
+        for _ in self._items():
+            b.close()
+
+
+def enclosing_if() -> If | None:
+    """The T.If that the next arm belongs to: the innermost open frame."""
+    frames = state.need("T.If").frames
+    return frames[-1] if frames and isinstance(frames[-1], If) else None
 
 
 class If(Frame):
@@ -179,44 +230,42 @@ class If(Frame):
 
     __slots__ = ("condition", "done")
     what = "T.If"
+    may_be_flat = False
 
     def __init__(self, condition: Any):
         super().__init__()
         self.condition = condition
         self.done = False
 
-    def __enter__(self) -> If:
-        self._begin()
-        state.need(self.what).open_ifs.append(self)
+    def _open(self, b: Any) -> If:
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        state.need(self.what).open_ifs.pop()
-        if kind is None and not self.done:
+    def _close(self, b: Any) -> None:
+        if not self.done:
             state.fail("IF_WITHOUT_THEN")
 
 
 class Then(Frame):
     __slots__ = ()
     what = "T.Then"
+    may_be_flat = False
 
-    def __enter__(self) -> None:
-        b = self._begin()
-        ifs = state.need(self.what).open_ifs
-        if not ifs or ifs[-1].done:
+    def _open(self, b: Any) -> None:
+        around = enclosing_if()
+        if around is None or around.done:
             state.fail("THEN_OUTSIDE_IF", self.what)
-        ifs[-1].done = True
-        b.open_if(ifs[-1].condition)
+        around.done = True
+        b.open_if(around.condition)
 
 
 class Else(Frame):
     __slots__ = ()
     what = "T.Else"
+    may_be_flat = False
 
-    def __enter__(self) -> None:
-        b = self._begin()
-        ifs = state.need(self.what).open_ifs
-        if not ifs or not ifs[-1].done:
+    def _open(self, b: Any) -> None:
+        around = enclosing_if()
+        if around is None or not around.done:
             state.fail("THEN_OUTSIDE_IF", self.what)
         b.open_else()
 
@@ -224,17 +273,27 @@ class Else(Frame):
 class While(Frame):
     __slots__ = ("condition",)
     what = "T.While"
+    may_be_flat = False
 
     def __init__(self, condition: Any):
         super().__init__()
         self.condition = condition
 
-    def __enter__(self) -> None:
-        self._begin().open_while(self.condition)
+    def _open(self, b: Any) -> None:
+        b.open_while(self.condition)
 
 
-class Loop:
-    """One loop. Not a Frame: a loop that is never entered was only an argument."""
+class ForFrame(BlockFrame):
+    """Loops. They never stand as statements: a loop that is never entered was only an argument."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Any:
+        state.fail("FRAME_ITERATED", self.what, self.what, outside=TypeError)
+
+
+class Loop(ForFrame):
+    """One loop."""
 
     __slots__ = ("annotations", "dtype", "kind", "start", "step", "stop", "unroll")
 
@@ -250,6 +309,8 @@ class Loop:
     ):
         if stop is None:
             start, stop = 0, start
+        self.used = self.is_flat = False
+        self.callbacks = None
         self.kind = kind
         self.start = start
         self.stop = stop
@@ -278,31 +339,31 @@ class Loop:
             dtype=self.dtype,
         )
 
-    def __enter__(self) -> Any:
-        return self.open(state.builder("T." + self.kind), "i")
+    @property
+    def what(self) -> str:  # type: ignore[override]
+        return f"T.{self.kind}"
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            state.builder("T." + self.kind).close()
+    def _open(self, b: Any) -> Any:
+        return self.open(b, "i")
 
 
-class Grid:
+class Grid(ForFrame):
     """T.grid(n, m, ...): loops in each other, with one variable each."""
 
     __slots__ = ("loops",)
+    what = "T.grid"
 
     def __init__(self, loops: list[Loop]):
+        super().__init__()
         self.loops = loops
 
-    def __enter__(self) -> Any:
-        b = state.builder("T.grid")
+    def _open(self, b: Any) -> Any:
         found = [loop.open(b, "ijk"[k] if k < 3 else f"i{k}") for k, loop in enumerate(self.loops)]
         return found[0] if len(found) == 1 else tuple(found)
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            for _ in self.loops:
-                state.builder("T.grid").close()
+    def _close(self, b: Any) -> None:
+        for _ in self.loops:
+            b.close()
 
 
 def loop(kind: str, start: Any, stop: Any, step: Any, unroll: Any, annotations: Any, dtype: Any) -> Loop:

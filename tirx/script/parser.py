@@ -121,7 +121,7 @@ class Parser(Functions, Expressions, Building):
         if trace is not None and not trace.tb_frame.f_code.co_filename.startswith(_PACKAGE):
             if not getattr(e, "_tirx_noted", False):
                 file, line, *_ = self.ctx.span_info(self.ctx.span)
-                e.add_note(f"while the kernel '{self.source.name}' was built: File \"{file}\", line {line}")
+                e.add_note(f"while the kernel '{self.builder.name}' was built: File \"{file}\", line {line}")
                 e._tirx_noted = True  # type: ignore[attr-defined]
             return
         for kind, row in ((TypeError, "PYTHON_TYPE"), (ValueError, "PYTHON_VALUE")):

@@ -44,6 +44,8 @@ def need(what: str) -> Building:
     p = _thread.building
     if p is None:
         raise RuntimeError(f"{what} can only be used inside a kernel")
+    if p.traced:
+        p.ctx.here()
     return p
 
 
@@ -57,9 +59,18 @@ def builder(what: str) -> Any:
     if p is None:
         raise RuntimeError(f"{what} can only be used inside a kernel")
     p.emitted += 1
+    if p.traced:
+        p.ctx.here()
     if p.pending_frames:
-        p.flatten_pending()
+        p.settle_frames()
     return p.builder
+
+
+def give_up(frame: Any) -> None:
+    """An exception leaves a frame: what it holds is not complete, and no function comes of it."""
+    p = _thread.building
+    if p is not None:
+        p.give_up(frame)
 
 
 def is_ir(x: Any) -> bool:

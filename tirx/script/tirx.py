@@ -92,7 +92,7 @@ from tirx.script.control import (
     warp_id_in_wg,
     warpgroup_id,
 )
-from tirx.script.decorators import function, inline, jit, macro, prim_func
+from tirx.script.decorators import function, inline, jit, macro, prim_func, trace
 from tirx.script.derived import (
     assume_aligned,
     dp4a,
@@ -144,6 +144,15 @@ from tirx.script.forms import (
     unpack_,
     with_at_group_,
 )
+from tirx.script.frames import Attr as AttrFrame
+from tirx.script.frames import DeviceEntry as DeviceEntryFrame
+from tirx.script.frames import Else as ElseFrame
+from tirx.script.frames import ForFrame
+from tirx.script.frames import Hint as HintFrame
+from tirx.script.frames import If as IfFrame
+from tirx.script.frames import LaunchThread as LaunchThreadFrame
+from tirx.script.frames import Then as ThenFrame
+from tirx.script.frames import While as WhileFrame
 from tirx.script.meta import meta_class
 from tirx.script.module import ir_module
 from tirx.script.nodes import (
@@ -203,6 +212,7 @@ from tirx.script.pools import SMEMPool
 from tirx.script.ptx import ptx
 from tirx.script.symbols import dynamic
 from tirx.script.tensormaps import stack_alloca, tensormap_encode_im2col, tensormap_encode_tiled, tvm_stack_alloca
+from tirx.script.trace import IRBuilder, PrimFuncFrame, arg
 
 
 def tvm_warp_shuffle(mask: Any, value: Any, lane: Any, width: Any, warp_size: Any = 32) -> Any:
