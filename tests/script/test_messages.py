@@ -100,7 +100,7 @@ def test_every_row_of_the_front_end_has_a_message():
     section = table.partition("/* ---- script")[2].partition("/* ----")[0]
     rows = set(re.findall(r"^DIAG\((\w+)", section, re.M))
     assert len(rows) > 50
-    # a text without source, and a recursion that is not of inline functions, have tests of their own; so has the builder
+    # a text without source, a recursion that is not of inline functions and the builder have tests of their own
     elsewhere = {"NO_SOURCE", "PYTHON_RECURSION", "NOTHING_DEFINED"}
     elsewhere |= {"FUNCTION_GIVEN_UP", "ARG_PLACE", "PARAMETER_TWICE"}
     assert rows - {row for row, _, _ in blocks()} - elsewhere == set()

@@ -458,10 +458,10 @@ def test_options():
 
 def test_every_kind_of_parameter():
     @T.trace
-    def f(p: T.handle, q: T.handle("float32"), m: T.TensorMap(), x: T.float16, /, y: T.bool, *, z: T.Buffer("n", T.int8)):
-        assert [str(v) for v in (p, q, m, x, y)] == ["p", "q", "m", "x", "y"]
+    def f(p: T.handle, q: T.handle("float32"), m: T.TensorMap(), /, x: T.float16, *, z: T.Buffer("n", T.int8)):
+        assert [str(v) for v in (p, q, m, x)] == ["p", "q", "m", "x"]
 
-    assert [name for name, _ in f.params] == ["p", "q", "m", "x", "y", "z"]
+    assert [name for name, _ in f.params] == ["p", "q", "m", "x", "z"]
     assert "z: T.Buffer((\"n\",), \"int8\")" in f.script()
 
 
