@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions of numbers, from the formats' definitions. An independent reference: nothing of tirx or ml_dtypes is used.
+"""Conversions of numbers from the formats' definitions: an independent reference, without tirx or ml_dtypes.
 
 A number of any format but the widest integers is a float64, exactly; integers of 64 bits are Python's.
 """

@@ -12,7 +12,7 @@ import tirx
 _ROOT = Path(__file__).resolve().parents[1]
 
 
-def _module(path: str):
+def module(path: str):
     file = _ROOT / path
     name = f"program_{file.stem}"
     if name not in sys.modules:
@@ -27,19 +27,19 @@ def _module(path: str):
 
 
 def _specialized(path: str, name: str, **values):
-    return lambda: getattr(_module(path), name).specialize(**values)
+    return lambda: getattr(module(path), name).specialize(**values)
 
 
 PROGRAMS = {
-    "add": lambda: _module("examples/quickstart.py").add,
+    "add": lambda: module("examples/quickstart.py").add,
     "matmul": _specialized("examples/matmul.py", "matmul"),
     "softmax": _specialized("examples/softmax.py", "softmax", N=1000),
     "rmsnorm": _specialized("examples/rmsnorm.py", "rmsnorm", N=1000),
     "sum": _specialized("examples/sum.py", "total"),
     "warp_allreduce": _specialized("examples/warp_allreduce.py", "reduce_lanes", OP="sum"),
     "hopper_gemm": _specialized("examples/hopper_gemm.py", "gemm"),
-    "bench_add": lambda: _module("bench/three_kernels.py").vector_add(),
-    "bench_matmul": lambda: _module("bench/three_kernels.py").matmul(),
-    "bench_softmax": lambda: _module("bench/three_kernels.py").softmax(),
-    "bench_front_end": lambda: tirx.from_source(_module("bench/bench_front_end.py").source(2)),
+    "bench_add": lambda: module("bench/three_kernels.py").vector_add(),
+    "bench_matmul": lambda: module("bench/three_kernels.py").matmul(),
+    "bench_softmax": lambda: module("bench/three_kernels.py").softmax(),
+    "bench_front_end": lambda: tirx.from_source(module("bench/bench_front_end.py").source(2)),
 }

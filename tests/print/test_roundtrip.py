@@ -52,6 +52,33 @@ def test_the_other_dialect_computes_the_same(name, dialect):
     kernels.check(k, tirx.compile(f, target="cpu", externs=k.externs))
 
 
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+@pytest.mark.parametrize("name", seed_kernels.SEEDS)
+def test_seeds_compute_the_same_in_the_other_dialect(name, dialect):
+    s = seed_kernels.SEEDS[name]
+    f = tirx.from_source(s.make().script(dialect=dialect))
+    exe = tirx.compile(f, target="cpu", externs=s.externs)
+    for n in s.sizes:
+        seed_kernels.run(exe, s, n)
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+@pytest.mark.parametrize("name", ["quickstart", "matmul", "softmax", "rmsnorm", "sum", "warp_allreduce"])
+def test_examples_are_right_in_the_other_dialect(name, dialect, monkeypatch, capsys):
+    """The example runs and checks its results, with each kernel by way of the other dialect's text."""
+    compiled = tirx.compile
+    seen = []
+
+    def compile_other(f, **options):
+        seen.append(tirx.from_source(f.script(dialect=dialect)))
+        return compiled(seen[-1], **options)
+
+    monkeypatch.setattr(tirx, "compile", compile_other)
+    program_kernels.module(f"examples/{name}.py").main()
+    assert "right" in capsys.readouterr().out
+    assert {f.dialect for f in seen} == {dialect}
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
 @pytest.mark.parametrize("name", MAKERS)
 def test_modules_parse_back_after_every_pass(name, target):
