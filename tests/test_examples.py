@@ -17,5 +17,6 @@ GPU_ONLY = {"hopper_gemm"}
     "path", [pytest.param(p, id=p.stem, marks=pytest.mark.gpu if p.stem in GPU_ONLY else ()) for p in EXAMPLES]
 )
 def test_example(path, run_python):
-    run = f"import runpy, sys; sys.path.insert(0, {str(path.parent)!r}); runpy.run_path({str(path)!r}, run_name='__main__')"
+    here = str(path.parent)
+    run = f"import runpy, sys\nsys.path.insert(0, {here!r})\nrunpy.run_path({str(path)!r}, run_name='__main__')"
     assert "right" in run_python(run)

@@ -481,6 +481,7 @@ static const intrin_row intrin_rows[TX_OP__COUNT] = {
     [TX_OP_WARP_SYNC]      = {intrin_warp_sync, "__syncwarp", EM_H_NONE, 0, 1, true},
     [TX_OP_WARPGROUP_SYNC] = {intrin_call, "tirx_cuda_warpgroup_sync", EM_H_WARPGROUP_SYNC, 0, 1, false},
     [TX_OP_CLUSTER_SYNC]   = {intrin_call, "tirx_cuda_cluster_sync", EM_H_CLUSTER_SYNC, 90, 0, false},
+    [TX_OP_GRID_SYNC]      = {intrin_call, "tirx_cuda_grid_sync", EM_H_GRID_SYNC, 70, 0, false},
     [TX_OP_SYNC_AND]       = {intrin_call, "__syncthreads_and", EM_H_NONE, 0, 1, false},
     [TX_OP_SYNC_OR]        = {intrin_call, "__syncthreads_or", EM_H_NONE, 0, 1, false},
     [TX_OP_THREAD_FENCE]   = {intrin_call, "__threadfence", EM_H_NONE, 0, 0, false},

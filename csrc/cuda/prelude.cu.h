@@ -327,6 +327,23 @@ HELPER(ELECT_SYNC, NONE, NONE,
        "  asm volatile(\"{\\n.reg .pred p;\\nelect.sync _|p, 0xFFFFFFFF;\\n@p mov.s32 %0, 1;\\n}\" : \"+r\"(r));\n"
        "  return r != 0;\n"
        "}\n")
+/* The counter's highest bit flips when the last block has come: block 0 adds what the others leave to 2^31. */
+HELPER(GRID_SYNC, NONE, NONE,
+       "static __device__ unsigned tirx_grid_arrived;\n" DEVICE
+       "void tirx_cuda_grid_sync() {\n"
+       "  __syncthreads();\n"
+       "  if ((threadIdx.x | threadIdx.y | threadIdx.z) == 0) {\n"
+       "    unsigned blocks = gridDim.x * gridDim.y * gridDim.z, old, now;\n"
+       "    unsigned mine = (blockIdx.x | blockIdx.y | blockIdx.z) == 0 ? 0x80000000u - (blocks - 1) : 1u;\n"
+       "    asm volatile(\"atom.add.release.gpu.global.u32 %0, [%1], %2;\" : \"=r\"(old)\n"
+       "                 : \"l\"(__cvta_generic_to_global(&tirx_grid_arrived)), \"r\"(mine) : \"memory\");\n"
+       "    do {\n"
+       "      asm volatile(\"ld.acquire.gpu.global.u32 %0, [%1];\" : \"=r\"(now)\n"
+       "                   : \"l\"(__cvta_generic_to_global(&tirx_grid_arrived)) : \"memory\");\n"
+       "    } while (((old ^ now) & 0x80000000u) == 0);\n"
+       "  }\n"
+       "  __syncthreads();\n"
+       "}\n")
 HELPER(
     MBAR_WAIT, NONE, NONE,
     DEVICE

@@ -213,6 +213,17 @@ drop_assertion(tx_rewriter *r, const tx_node *n)
     return tx_nothing(r->c);
 }
 
+/* All blocks must be there to meet. */
+static const tx_node *
+meet_grid(tx_rewriter *r, const tx_node *n)
+{
+    kernel *k = r->self;
+
+    if (k->k->launch.cooperative < 0)
+        k->k->launch.cooperative = 1;
+    return n;
+}
+
 static bool
 check_bounds(kernel *k)
 {
@@ -456,6 +467,7 @@ kernel_body(split *s, kernel *k, const tx_node *body)
         fn[TX_OP_ATTR] = attr;
         fn[TX_OP_ALLOC] = split_alloc;
         fn[TX_OP_RETURN] = leave;
+        fn[TX_OP_GRID_SYNC] = meet_grid;
     }
     if (s->t->disable_assert)
         fn[TX_OP_ASSERT] = drop_assertion;

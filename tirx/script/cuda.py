@@ -10,7 +10,7 @@ from typing import Any
 
 from tirx import _core
 from tirx.script import later, state
-from tirx.script.cuda_matrix import wgmma
+from tirx.script.cuda_matrix import mma_fill, mma_fill_legacy, mma_store, mma_store_legacy, place_of, wgmma
 from tirx.script.cuda_tcgen05 import (
     TCGen05BlockScaledInstrDescriptorAttrs,
     TCGen05InstrDescriptorAttrs,
@@ -78,6 +78,10 @@ __all__ = [
     "hmax2",
     "hmin2",
     "iket",
+    "mma_fill",
+    "mma_fill_legacy",
+    "mma_store",
+    "mma_store_legacy",
     "make_float2",
     "runtime_instr_desc",
     "sm100_2sm_leader_smem_addr",
@@ -454,6 +458,81 @@ def clock64() -> Any:
     return effect("T.cuda.clock64", "CLOCK64", "uint64")
 
 
+_SPECIAL = {
+    "laneid": lambda: lane_id(),
+    "cluster_ctarank": lambda: cluster_ctarank(),
+    **{
+        f"{name}.{axis}": lambda f=f, axis=axis: f(axis)
+        for name, f in {
+            "tid": thread_idx,
+            "ntid": block_dim,
+            "ctaid": block_idx,
+            "nctaid": grid_dim,
+            "clusterid": cluster_id,
+            "cluster_ctaid": cluster_cta_id,
+        }.items()
+        for axis in "xyz"
+    },
+}
+
+
+def mov_sreg(bits: int, name: str) -> Any:
+    """A special register. Coordinates are those of T.cuda; others have no meaning on the emulator."""
+    if bits not in (32, 64):
+        raise ValueError("Only support 32/64 bits")
+    if not isinstance(name, str) or not name.replace(".", "_").isidentifier():
+        raise ValueError(f"T.cuda.mov_sreg needs the name of a special register, got {name!r}")
+    if bits == 32 and name in _SPECIAL:
+        return _SPECIAL[name]()
+    function = f"tirx_cuda_sreg_{bits}_{name.replace('.', '_')}"
+    c_type, letter = ("int", "r") if bits == 32 else ("long long", "l")
+    source = f"""
+static __forceinline__ __device__ {c_type} {function}() {{
+  {c_type} r;
+  asm volatile("mov.u{bits} %0, %%{name};" : "={letter}"(r));
+  return r;
+}}
+"""
+    return func_call(function, source_code=source, return_type=f"int{bits}")
+
+
+def wait_until(
+    dst: Any,
+    ptr: Any,
+    predicate: Any,
+    scope: str = "gpu",
+    space: str = "global",
+    ptx_type: str | None = None,
+    backoff_ns: int | None = None,
+) -> Receipt:
+    """Reads what `ptr` points to into `dst` until the predicate, which is about dst, holds; then orders what follows
+    behind whoever wrote it."""
+    from tirx.script.buffers import local_scalar
+    from tirx.script.ptx import ptx
+
+    what = "T.cuda.wait_until"
+    place = place_of(what, dst)
+    if place.dtype not in ("int32", "uint32", "int64", "uint64"):
+        raise ValueError(f"{what} waits for a word of 32 or 64 bits, got {place.dtype}")
+    if scope not in ("cta", "cluster", "gpu", "sys"):
+        raise ValueError(f"{what}: scope must be cta, cluster, gpu or sys, got {scope!r}")
+    if space != "global":
+        raise ValueError(f"{what} waits for global memory, not {space!r}")
+    bits = place.dtype.lstrip("uint")
+    kind = ptx_type or f"b{bits}"
+    if kind.lstrip("bus") != bits:
+        raise ValueError(f"{what}: ptx_type {kind} is not as wide as {place.dtype}")
+    ptx[f"ld.relaxed.{scope}.global.{kind}"](place, ptr)
+    b = state.builder(what)
+    b.open_while(_core.op(state.context(what), "NOT", predicate))
+    if backoff_ns:
+        nano_sleep(backoff_ns)
+    ptx[f"ld.relaxed.{scope}.global.{kind}"](place, ptr)
+    b.close()
+    seen = local_scalar(place.dtype)
+    return ptx[f"ld.acquire.{scope}.global.{kind}"](seen, ptr)
+
+
 _WAIT_CLUSTER = """
 static __forceinline__ __device__ void tirx_cuda_mbarrier_wait_acquire_cluster(unsigned bar, unsigned phase) {
   asm volatile("{\\n.reg .pred p;\\nL: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\\n"
@@ -482,6 +561,9 @@ def __getattr__(name: str) -> Any:
     # __shfl_sync, _shfl_sync, and the same with the name of a class that Python puts before it
     plain = name.rpartition("__")[2].lstrip("_") if "__" in name else name.lstrip("_")
     found = _MANGLED.get(plain) if name.startswith("_") else None
+    member = name.removeprefix("wgmma_")
+    if member != name and not member.startswith("_") and hasattr(wgmma, member):
+        found = getattr(wgmma, member)  # the flat name: wgmma_encode_matrix_descriptor
     if found is not None:
         return found
     raise AttributeError(later.text("T.cuda", name, globals()))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """T.cuda.wgmma: what stands around the matrix instructions of Hopper: descriptors of tiles in shared memory, and the
-registers of accumulators. Descriptors are plain uint64 expressions, so every back end has them."""
+registers of accumulators. Descriptors are plain uint64 expressions, so every back end has them. Also the 16 x 16 tiles
+of a warp."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ def shared_address(smem_ptr: Any) -> Any:
     return _core.cast(ctx, "uint32", smem_ptr)
 
 
-def store_through(what: str, pointer: Any, value: Any) -> Receipt:
-    """Stores into the scalar or element that `pointer` leads to: T.address_of(x), x.ptr_to([i]), or x itself."""
+def place_of(what: str, pointer: Any) -> Any:
+    """The scalar or element that `pointer` leads to: T.address_of(x), x.ptr_to([i]), or x itself."""
     place = pointer
     if isinstance(place, _core.Expr) and place.op == "ADDRESS_OF":
         place = place.args[0]
@@ -42,6 +43,11 @@ def store_through(what: str, pointer: Any, value: Any) -> Receipt:
         place = place[(0,) * len(place.shape)]
     if not isinstance(place, _core.Expr) or place.op != "LOAD":
         raise TypeError(f"{what} writes into a variable: pass T.address_of(x), where x: T.uint64")
+    return place
+
+
+def store_through(what: str, pointer: Any, value: Any) -> Receipt:
+    place = place_of(what, pointer)
     state.builder(what).store(place.buffer, list(place.args), value)
     return RECEIPT
 
@@ -120,3 +126,51 @@ class Wgmma:
 
 
 wgmma = Wgmma()
+
+
+# ---- tiles of 16 x 16 in the registers of a warp --------------------------------------------------------------------
+
+
+def _element(what: str, ptr: Any, offset: Any) -> tuple[Any, Any]:
+    """The buffer behind a pointer and the index that `offset` elements on has."""
+    if isinstance(ptr, _core.Buffer):
+        where, at = ptr, (0,) * len(ptr.shape)
+    else:
+        if isinstance(ptr, _core.Expr) and ptr.op == "BUFFER_DATA":
+            where, at = ptr.buffer, (0,) * len(ptr.buffer.shape)
+        elif isinstance(ptr, _core.Expr) and ptr.op == "ADDRESS_OF":
+            where, at = ptr.args[0].buffer, tuple(ptr.args[0].args)
+        else:
+            raise TypeError(f"{what} needs a pointer into a buffer: A.ptr_to([i]) or A.data")
+    return where, (*at[:-1], at[-1] + offset)
+
+
+def mma_fill(dtype: Any, local_size: int, ptr: Any, offset: Any = 0) -> Receipt:
+    """Zeros into `local_size` registers."""
+    for i in range(local_size):
+        where, at = _element("T.cuda.mma_fill", ptr, offset + i)
+        state.builder("T.cuda.mma_fill").store(where, list(at), _number(str(dtype), 0))
+    return RECEIPT
+
+
+def mma_store(dtype: Any, m: int, n: int, dst: Any, src: Any, src_offset: Any, dst_stride: Any) -> Receipt:
+    """The 16 x 16 sums of a warp, eight a lane, into rows that are `dst_stride` elements apart."""
+    what = "T.cuda.mma_store"
+    if (m, n) != (16, 16):
+        raise ValueError(f"{what} stores tiles of 16 x 16, got {m} x {n}")
+    ctx = state.context(what)
+    lane = _core.op(ctx, "LANE_ID")
+    for e in range(8):
+        row = lane // 4 + 8 * (e >> 1 & 1)
+        column = lane % 4 * 2 + (8 * (e >> 2) + (e & 1))
+        where, at = _element(what, dst, column)
+        if len(at) > 1 and isinstance(dst_stride, int) and where.shape[-1] == dst_stride:
+            at = (*at[:-2], at[-2] + row, at[-1])
+        else:
+            at = (*at[:-1], at[-1] + row * dst_stride)
+        source, index = _element(what, src, src_offset + e)
+        state.builder(what).store(where, list(at), source[tuple(index)])
+    return RECEIPT
+
+
+mma_fill_legacy, mma_store_legacy = mma_fill, mma_store

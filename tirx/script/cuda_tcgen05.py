@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tirx import _core
-from tirx.script.cuda_matrix import _ADDRESS_BITS, _cast, _number, _offset, shared_address, store_through
+from tirx.script.cuda_matrix import _ADDRESS_BITS, Wgmma, _cast, _number, _offset, shared_address, store_through
 from tirx.script.ops import Receipt
 
 # ---- matrix descriptors --------------------------------------------------------------------------------------------
@@ -40,9 +40,9 @@ def matrix_descriptor(smem_ptr: Any, ldo: Any, sdo: Any, swizzle: int) -> Any:
 _FP8 = {
     "float8_e4m3fn": 0,
     "float8_e5m2": 1,
-    "float6_e2m3fn": 2,
-    "float6_e3m2fn": 3,
-    "float4_e2m1fn": 4,
+    "float6_e2m3fn": 3,
+    "float6_e3m2fn": 4,
+    "float4_e2m1fn": 5,
 }
 _FORMATS = {
     "f16": {"float16": 0, "bfloat16": 1},
@@ -231,6 +231,7 @@ class Tcgen05:
     matrix_descriptor = staticmethod(matrix_descriptor)
     instr_descriptor = staticmethod(instr_descriptor)
     instr_descriptor_block_scaled = staticmethod(instr_descriptor_block_scaled)
+    advance = staticmethod(Wgmma.advance)
 
     def __repr__(self) -> str:
         return "T.cuda.tcgen05"

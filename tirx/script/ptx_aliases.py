@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tirx import _core
-from tirx.script import cuda, state
+from tirx.script import cuda, ptx_aliases_rows, state
 from tirx.script.buffers import local_scalar
 from tirx.script.ops import Receipt
 from tirx.script.ptx import ptx
@@ -133,13 +133,6 @@ def setmaxnreg(inc: bool, nreg: int) -> Receipt:
 # ---- copies --------------------------------------------------------------------------------------------------------
 
 
-_POLICIES = {
-    "evict_normal": 0x1000000000000000,
-    "evict_first": 0x12F0000000000000,
-    "evict_last": 0x14F0000000000000,
-}
-
-
 @_alias("cp.async")
 def cp_async(
     dst: Any,
@@ -153,14 +146,10 @@ def cp_async(
     fill_mode: str = "",
 ) -> Receipt:
     ctx = state.context("T.ptx.cp_async")
-    if cache_policy is None and cache_hint:
-        if cache_hint not in _POLICIES:
-            raise ValueError(f"T.ptx.cp_async: cache_hint must be one of {', '.join(_POLICIES)}, got {cache_hint!r}")
-        cache_policy = _core.literal(ctx, "uint64", _POLICIES[cache_hint])
+    policy = ptx_aliases_rows.policy("cp_async", cache_hint, cache_policy)
     name = f"cp.async.{'cg' if cp_size == 16 else 'ca'}.shared.global"
-    name += "" if cache_policy is None else ".L2::cache_hint"
+    name += ".L2::cache_hint" if policy else ""
     name += f".L2::{prefetch_size}B" if prefetch_size != -1 else ""
-    policy = () if cache_policy is None else (cache_policy,)
     if isinstance(predicate, int) and predicate == -1:
         return ptx[name](dst, src, cp_size, *policy)
     if fill_mode == "zero":
@@ -283,4 +272,5 @@ def prefetch_tensormap(tensormap: Any, space: str = "") -> Receipt:
     return ptx["prefetch" + (f".{space}" if space else "") + ".tensormap"](tensormap)
 
 
+TABLE.update(ptx_aliases_rows.TABLE)
 PREFIXES = {name[:i] for name in TABLE for i in range(len(name) + 1) if i == len(name) or name[i] == "."}
