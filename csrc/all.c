@@ -97,6 +97,7 @@
 #include "emu/run.c"
 #include "emu/sched.c"
 #include "emu/tensormap.c"
+#include "emu/tma.c"
 #include "emu/warp.c"
 #include "runtime/cumodule.c"
 #include "runtime/driver.c"

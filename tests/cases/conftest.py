@@ -10,7 +10,7 @@ import fnmatch
 
 import pytest
 
-ASYNC = "tensor copies and register budgets are not emulated yet"
+ASYNC = "register budgets are not emulated yet"
 MMA = "the matrix units are not emulated yet"
 TMEM = "tcgen05 and tensor memory are not emulated yet"
 CLUSTER = "clusters and distributed shared memory are not emulated yet"
@@ -21,8 +21,6 @@ BROKEN = "test_broken_kernel_is_reported"
 
 # Patterns of test ids: FUNCTION[CLASS-PAIR] as pytest prints them; "*" stands for anything.
 PENDING = {
-    "*[[]tx-bytes-last_row_not_announced]": ASYNC,
-    "*[[]tma-load-*": ASYNC,
     "*[[]wgmma-*": MMA,
     "*[[]ldmatrix-*": MMA,
     "*[[]tcgen05-*": TMEM,
