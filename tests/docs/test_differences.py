@@ -503,3 +503,109 @@ def test_nothing_outside():
         T.alloc_shared((3,), "int32")
     with pytest.raises(RuntimeError, match="double is an inline function: it can only be called inside a kernel"):
         double(3)
+
+
+def test_node_constructors():
+    refused("B[tx] = T.Cast('int32', T.Add(F[tx], A[tx]))  # <--", "T.Add needs operands of one dtype", error=TypeError)
+
+    @T.prim_func
+    def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        B[tx] = T.Add(2, 3) + T.Add(A[tx], 1)
+
+    assert "T.Add(2, 3)" in k.script()
+    a = np.arange(32, dtype=np.int32)
+    np.testing.assert_array_equal(run(k, a, one()), a + 6)
+
+
+def test_hints_do_nothing():
+    @T.prim_func
+    def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        T.hint("as it is", level=3)
+        T.assume(tx < 3)
+        T.assume_aligned(A, 1 << 20)
+        B[tx] = A[tx] + T.undef("int32")
+
+    assert 'T.hint("as it is")' in k.script() and "T.hint(level=3)" in k.script()
+    a = np.arange(33, dtype=np.int32)[1:]
+    np.testing.assert_array_equal(run(k, a, one()), a)
+
+
+def test_allreduce_operator():
+    refused(
+        "T.comm_reducer(lambda x, y: x + y, [0])  # <--",
+        "T.comm_reducer is not supported by tirx: use T.cuda.cta_reduce or T.tvm_thread_allreduce",
+    )
+
+    @T.prim_func
+    def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        T.tvm_thread_allreduce(1, A[tx], True, B[tx], tx, op="max")
+
+    a = np.random.default_rng(5).integers(-1000, 1000, 32, dtype=np.int32)
+    np.testing.assert_array_equal(run(k, a, one()), np.full(32, a.max()))
+
+
+FACTOR = 32
+
+
+@T.macro
+def closed_macro(x):
+    return x * FACTOR
+
+
+@T.macro(hygienic=False)
+def open_macro(x):
+    return x * FACTOR
+
+
+def test_macro_scope():
+    @T.prim_func
+    def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        FACTOR = T.meta_var(2)  # noqa: N806
+        B[tx] = closed_macro(A[tx]) + open_macro(A[tx])
+
+    a = np.arange(32, dtype=np.int32)
+    np.testing.assert_array_equal(run(k, a, one()), a * (32 + 2))
+
+
+def test_kept_calls():
+    @T.prim_func
+    def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        T.evaluate(T.call_kernel("extern source", [1, 32], A.data))
+
+    assert 'T.call_kernel("extern source", 1, 32, A.data, dtype="int32")' in k.script()
+    assert tirx.structural_equal(k, tirx.from_source(k.script()))
+    with pytest.raises(
+        tirx.DiagnosticError, match="T.call_kernel is parsed and printed, but compiling it is not supported"
+    ):
+        tirx.compile(k, target="cpu")
+
+
+def test_refused_names():
+    refused("T.tvm_mma_sync(A.data)  # <--", "T.tvm_mma_sync is not supported by tirx: use T.ptx.mma")
+
+
+def test_either_dialect():
+    @T.prim_func
+    def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        x = A[tx]
+        x += 1
+        B[tx] = x
+
+    assert "@T.prim_func" in k.script() and "x: T.int32 = A[tx]" in k.script()
+    other = tirx.from_source(k.script(dialect="g2"))
+    assert "@T.function" in other.script() and "A: T.Tensor((32,), T.int32)" in other.script()
+    assert tirx.structural_equal(k, other)
+    a = np.arange(32, dtype=np.int32)
+    np.testing.assert_array_equal(run(other, a, one()), a + 1)
