@@ -829,3 +829,29 @@ def test_refused(name):
     assert str(info.value) == text
     with pytest.raises(tirx.DiagnosticError, match=re.escape(text)):
         kernel(f"T.{name}(tx)")
+
+
+# ---- the table is complete -------------------------------------------------------------------------------------------
+
+# tested above by name, or elsewhere
+OTHERS = set(
+    # test_deprecated_spellings, test_plug_in_points, test_target, test_protocol_of_functions
+    "buffer buffer_decl buffer_var expose_script_op expose_script_type register_script_namespace target"
+    " add_to_parent arg_ call_global_var_ func_name_ func_ret_type_ function_ module_member_ resolve_global_info_"
+    # tests/builder
+    " AttrFrame DeviceEntryFrame ElseFrame ForFrame HintFrame IfFrame LaunchThreadFrame PrimFuncFrame ThenFrame"
+    " WhileFrame trace"
+    # printed forms: tests/print; tests/runtime
+    " Neg PointerType tvm_struct_get tensormap_encode_im2col"
+    # test_module_names
+    " pyfunc module_attrs module_get_attr module_set_attr module_global_infos decl_function".split()
+)
+
+
+def test_every_name_has_a_row():
+    """A new name of T needs a use here that must work."""
+    known = {*VALUES, *FLOAT_MATH, *USES, *KEPT, *CALLS, *TYPES, *OTHERS, "annotations"}
+    known |= {name for row in _core.dtypes() for name in row[:2]}
+    modules = (type(tirx), type(T.int32))  # dtypes: test_dtype_names
+    found = {n for n in dir(T) if not n.startswith("_") and not isinstance(getattr(T, n), modules)}
+    assert found - known == set()

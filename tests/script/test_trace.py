@@ -462,7 +462,7 @@ def test_every_kind_of_parameter():
         assert [str(v) for v in (p, q, m, x)] == ["p", "q", "m", "x"]
 
     assert [name for name, _ in f.params] == ["p", "q", "m", "x", "z"]
-    assert "z: T.Buffer((\"n\",), \"int8\")" in f.script()
+    assert 'z: T.Buffer(("n",), "int8")' in f.script()
 
 
 def test_what_a_function_returns():
