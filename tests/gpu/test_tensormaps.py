@@ -121,6 +121,7 @@ def copier(dtype: str, rank: int, box: tuple[int, ...], swizzle: int):
     """Each block loads one box and stores it again: a copy, whatever the swizzle."""
     size = np.dtype(dtype if dtype != "bfloat16" else "float16").itemsize
     count = int(np.prod(box))
+    sides = (*box, 1, 1)
     row = {0: box[0] * size, 1: 32, 2: 64, 3: 128}[swizzle]
     image = row * (count // box[0]) // size
     LOAD = f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
@@ -133,9 +134,7 @@ def copier(dtype: str, rank: int, box: tuple[int, ...], swizzle: int):
         tx = T.thread_id([32])
         sm = T.alloc_shared((image,), dtype, align=1024)
         bar = T.alloc_shared((1,), "uint64")
-        at = T.meta_var(
-            [bx * box[0], by * box[1], bz * box[2]][:rank] if rank > 2 else [bx * box[0], by * box[1]][:rank]
-        )
+        at = T.meta_var([bx * sides[0], by * sides[1], bz * sides[2]][:rank])
         if tx == 0:
             T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), 1)
             T.ptx.fence.mbarrier_init.release.cluster()
