@@ -169,7 +169,6 @@ class Buffer:
     def __setitem__(self, indices: Any, value: ExprLike) -> None:
         ...
         # emits a store into the current builder; a last slice of constant length stores a vector, another region is a loop
-
     # installed by tirx.script.views
     sub: Any  # A.sub[2, 4:8]
     def view(self, *shape: Any, layout: Any = "default", dtype: Any = None) -> "Buffer": ...

@@ -90,6 +90,20 @@ def test_masked_access_touches_only_what_the_mask_allows():
     assert b[63] == 5 and b[:63].sum() == 0
 
 
+def test_predicates_of_vector_access():
+    text = """
+        if tx < 32:
+            v: T.let = A.vload([tx * 2 + 62], "float32x2", predicate=T.ramp(tx, 0, 2) < 1)
+            B.vstore([tx * 2], T.cast(v, "int32x2") + T.ramp(tx, 1, 2), predicate=T.ramp(0, 1, 2) < tx)
+            T.buffer_store(B, -1, [tx * 2], predicate=tx > 30)
+            T.tensor_store(B, tx * 2 + 1, -2, predicate=tx == 0)
+    """
+    _, b = run(kernel(text))
+    want = np.where(tx % 2 < tx // 2, tx // 2 + tx % 2, 0)
+    want[62], want[1] = -1, -2
+    np.testing.assert_array_equal(b, want)
+
+
 def test_dp4a_of_every_sign():
     rng = np.random.default_rng(7)
     x, y, z = (rng.integers(0, 2**32, 64, dtype=np.uint32) for _ in range(3))

@@ -251,14 +251,17 @@ def tensor_store(buffer: Any, indices: Any, value: Any, predicate: Any = None) -
 
 
 def _store(what: str, buffer: Any, indices: Any, value: Any, predicate: Any) -> None:
-    if predicate is not None:
-        raise ValueError(f"{what}(predicate=...) is not supported by tirx: use an if")
     if not isinstance(buffer, Buffer):
         raise TypeError(f"{what} needs a buffer, got {type(buffer).__name__}")
     if not isinstance(indices, (list, tuple)):
         indices = (indices,)
     state.builder(what)
-    buffer[tuple(indices)] = value
+    if predicate is None:
+        buffer[tuple(indices)] = value
+        return
+    from tirx.script import derived
+
+    derived.masked_store(buffer, indices, value, predicate, what=what)
 
 
 def bind_(value: Any, name: str | None = None) -> Any:

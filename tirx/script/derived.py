@@ -104,10 +104,9 @@ def _masked(what: str, buffer: Any, indices: Any, mask: Any) -> tuple[list[Any],
     return [tuple(lane(what, i, k) for i in where) for k in range(n)], [lane(what, m, k) for k in range(n)]
 
 
-def masked_load(*args: Any) -> Any:
+def masked_load(*args: Any, what: str = "T.masked_load") -> Any:
     """T.masked_load(dtype, buffer, indices, mask[, default]), T.masked_load(buffer, indices, mask[, default]): elements
     whose mask is false are not read and have the default's value, 0 if there is none."""
-    what = "T.masked_load"
     dtype = None
     if args and dtypes.is_dtype(args[0]) and not state.is_ir(args[0]):
         dtype, args = args[0], args[1:]
@@ -127,9 +126,8 @@ def masked_load(*args: Any) -> Any:
     return _checked(what, dtype, made)
 
 
-def masked_store(buffer: Any, indices: Any, value: Any, mask: Any) -> None:
+def masked_store(buffer: Any, indices: Any, value: Any, mask: Any, *, what: str = "T.masked_store") -> None:
     """T.masked_store(buffer, indices, value, mask): elements whose mask is false are not written."""
-    what = "T.masked_store"
     where, masks = _masked(what, buffer, indices, mask)
     v = _expr(what, value)
     if lanes(v.dtype) not in (1, len(where)):

@@ -676,28 +676,32 @@ def _lanes(dtype: str) -> int:
     return int(parts[2]) if parts is not None and dtype not in _BITS else 1
 
 
-def _refuse_predicate(what: str, predicate: Any) -> None:
-    if predicate is not None:
-        raise ValueError(f"{what}(predicate=...) is not supported by tirx: use an if")
-
-
 def vload(b: Any, begin: Any, dtype: Any = None, predicate: Any = None) -> Any:
-    """The elements from `begin` on, as many as `dtype` has lanes."""
-    _refuse_predicate("vload", predicate)
+    """The elements from `begin` on, as many as `dtype` has lanes; 0 where a lane of `predicate` is false."""
     wanted = b.dtype if dtype is None else _core.parse_dtype(dtype)
     own = _lanes(b.dtype)
     if wanted.removesuffix(f"x{_lanes(wanted)}") != b.dtype.removesuffix(f"x{own}") or _lanes(wanted) % own:
         raise ValueError(f"vload: {wanted} cannot be loaded from {b.name}, whose elements are {b.dtype}: use .view")
-    return b[_vector_index(b, begin, _lanes(wanted) // own)]
+    where = _vector_index(b, begin, _lanes(wanted) // own)
+    if predicate is None:
+        return b[where]
+    from tirx.script import derived
+
+    return derived.masked_load(b, where, predicate, what="vload")
 
 
 def vstore(b: Any, begin: Any, value: Any, predicate: Any = None) -> None:
-    """Stores the lanes of `value` from `begin` on."""
-    _refuse_predicate("vstore", predicate)
+    """Stores the lanes of `value` from `begin` on, those for which `predicate` holds."""
     p = state.need(".vstore")
     value = _core.as_expr(p.ctx, value)
     state.builder(".vstore")
-    b[_vector_index(b, begin, max(_lanes(value.dtype) // _lanes(b.dtype), 1))] = value
+    where = _vector_index(b, begin, max(_lanes(value.dtype) // _lanes(b.dtype), 1))
+    if predicate is None:
+        b[where] = value
+        return
+    from tirx.script import derived
+
+    derived.masked_store(b, where, value, predicate, what="vstore")
 
 
 _scope = Buffer.scope
