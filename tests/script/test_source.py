@@ -210,6 +210,44 @@ def test_from_source_refuses(text, message):
         tirx.from_source(3)
 
 
+HOSTILE = {
+    "'\ud800'": "5:14: error: U+D800, half of a surrogate pair, cannot stand in source text",
+    "é + '\udfff'": "5:18: error: U+DFFF, half of a surrogate pair, cannot stand in source text",
+    "1\0": "5:14: error: a null character cannot stand in source text",
+    "(" * 300 + "1" + ")" * 300: "too many nested parentheses",
+    "-" * 5000 + "1": "the kernel is nested too deeply",
+    "9" * 5000: "Exceeds the limit",
+    "0x" + "f" * 100: "exceeds maximum of uint64",
+    "1\n\tA[tx] = 2": "inconsistent use of tabs and spaces",
+    "min(*tx)": "int32 cannot be unpacked",
+    "A[*3]": "3 cannot be unpacked",
+    "'\x0b\x1c\u2028\x85'\n    B[tx] = 1": "6:5: error: Undefined variable: B",  # none of these ends a line
+}
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda v: ascii(v[:20]))
+def test_hostile_text(value):
+    text = "@T.prim_func\ndef f(A: T.Buffer((32,), 'int32')):\n    T.device_entry()\n    tx = T.thread_id([32])\n"
+    name = "x" if "B[tx]" in value else "A[tx]"
+    with pytest.raises(tirx.DiagnosticError, match=re.escape(HOSTILE[value])):
+        tirx.from_source(text + f"    {name} = {value}\n")
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800", "\udfff" * 3, "", " ", "\n" * 100, "\ufeff", "\f"])
+def test_text_that_is_hardly_any(text):
+    with pytest.raises(tirx.DiagnosticError):
+        tirx.from_source(text)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("start", ["", "\ufeff", "# -*- coding: latin-1 -*-\n", "\f\n"])
+def test_line_ends_and_beginnings(start, end):
+    text = "@T.prim_func\ndef f(A: T.Buffer((32,), 'int32')):\n    T.device_entry()\n    A[0] = 1\n    A[1] = nosuch\n"
+    line = 5 + start.count("\n")
+    with pytest.raises(tirx.DiagnosticError, match=f":{line}:12: error: Undefined variable: nosuch"):
+        tirx.from_source((start + text).replace("\n", end))
+
+
 def test_from_source_keeps_no_text():
     before = len(linecache.cache)
     for k in range(5):

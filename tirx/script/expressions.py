@@ -277,6 +277,9 @@ class Expressions:
         elif x.__class__ is Region:
             start, extent, x = x.start, x.extent, x.buffer
         else:
+            if isinstance(x, Expr) or not hasattr(x, "__iter__"):
+                self.at(node)
+                self.ctx.fail("UNPACK_VALUE", describe(x))
             return x
         self.at(node)
         lengths = [e if isinstance(e, int) else e.value if e.op == "INT" else None for e in extent]

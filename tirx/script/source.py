@@ -59,7 +59,7 @@ def of_function(function: Any) -> Source:
 
 def register(file: str, text: str, tree: ast.Module) -> None:
     """Makes a text known that is in no file (tirx.from_source), until `forget`, with the tree that was read of it."""
-    _texts[file] = text.splitlines(keepends=True)
+    _texts[file] = [line + "\n" for line in text.split("\n")]  # not splitlines(): Python ends lines at "\n" only
     _known[file] = found = {}
     todo: list[ast.stmt] = [*tree.body]
     for s in todo:

@@ -18,6 +18,7 @@ from tirx.module import IRModule
 from tirx.script import source
 from tirx.script.symbols import dynamic
 
+_NO_CHARACTER = re.compile("[\0\ud800-\udfff]")  # what no source text can hold
 _ROOTS = ("tirx", "tvm", "tvm_tirx", "__future__")
 _count = itertools.count(1)
 
@@ -41,7 +42,15 @@ def from_source(text: str, extra_vars: dict[str, Any] | None = None) -> Any:
         raise TypeError(f"from_source takes text, got {type(text).__name__}")
     name = f"<tirx source {next(_count)}>"
     ctx = _core.Context()
-    ctx.set_place(ctx.add_file(name, text), "")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    ctx.set_place(ctx.add_file(name, _NO_CHARACTER.sub("\ufffd", text)), "")
+    bad = _NO_CHARACTER.search(text)
+    if bad is not None:
+        line = text.count("\n", 0, bad.start()) + 1
+        column = len(text[text.rfind("\n", 0, bad.start()) + 1 : bad.start()].encode())
+        ctx.at_pos(line, column, line, column + 3)
+        what = "a null character" if bad[0] == "\0" else f"U+{ord(bad[0]):04X}, half of a surrogate pair,"
+        ctx.fail("BAD_SOURCE", f"{what} cannot stand in source text")
     names = _names()
     text = _without_type_parameters(text, names)
     try:
