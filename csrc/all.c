@@ -51,6 +51,7 @@
 #include "lower/split.c"
 #include "lower/symbols.c"
 #include "lower/target.c"
+#include "lower/tensormaps.c"
 #include "lower/unroll.c"
 #include "lower/vectorize.c"
 #include "cuda/cast.c"

@@ -903,4 +903,5 @@ def module_of_two():
     return Module
 
 
-import view_kernels  # noqa: E402, F401  (adds its kernels to KERNELS)
+import tensormap_kernels  # noqa: E402, F401  (these add their kernels to KERNELS)
+import view_kernels  # noqa: E402, F401

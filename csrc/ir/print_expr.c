@@ -445,6 +445,14 @@ print_struct_get(tx_printer *p, const tx_node *n)
 }
 
 static void
+print_stack_alloca(tx_printer *p, const tx_node *n)
+{
+    tx_sb_puts(p->out, p->g2 ? "T.stack_alloca(" : "T.tvm_stack_alloca(");
+    put_args(p, n, 0, false);
+    tx_sb_putc(p->out, ')');
+}
+
+static void
 print_ramp(tx_printer *p, const tx_node *n)
 {
     tx_sb_f(p->out, "%s(", tx_ops[n->op].spelling);
@@ -616,6 +624,7 @@ static void (*const print_expr_form[TX_OP__COUNT])(tx_printer *p, const tx_node 
     [TX_OP_CALL_FUNC] = print_call_func,
     [TX_OP_KEPT] = print_kept,
     [TX_OP_STRUCT_GET] = print_struct_get,
+    [TX_OP_STACK_ALLOCA] = print_stack_alloca,
 };
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@ tx_func *tx_resolve_func(tx_ctx *c, tx_func *f, const tx_target *t); /* resolve.
 tx_func *tx_device_func(tx_ctx *c, tx_func *f);                      /* device_func.c: indices in device functions */
 tx_module *tx_device_calls(tx_ctx *c, tx_module *m); /* device_func.c: sizes as arguments, in LowerTIRx */
 tx_func *tx_host_func(tx_ctx *c, tx_func *f);        /* host.c: host zone of LowerTIRx */
+tx_func *tx_merge_tensormaps(tx_ctx *c, tx_func *f); /* tensormaps.c: identical maps, in LowerTIRx */
 tx_func *tx_constant_cells(tx_ctx *c, tx_func *f);   /* cells.c: cells that never change, last part */
 tx_func *tx_address_func(tx_ctx *c, tx_func *f, const tx_target *t);     /* address.c: FlattenBuffer */
 tx_func *tx_vectorize_func(tx_ctx *c, tx_func *f);                       /* vectorize.c, first part of UnrollLoop */

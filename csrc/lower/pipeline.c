@@ -12,6 +12,7 @@ pipeline_resolve(tx_ctx *c, tx_func *f, const tx_target *t)
     if (f->flags & TX_FUNC_DEVICE)
         return tx_device_func(c, f);
     f = tx_host_func(c, f);
+    f = f ? tx_merge_tensormaps(c, f) : NULL;
     f = f ? tx_resolve_func(c, f, t) : NULL;
     return f && tx_has_device(f->body) ? tx_constant_cells(c, f) : f;
 }
