@@ -413,7 +413,13 @@ expr_fma(em *e, tx_sb *o, const tx_node *n, em_prec prec)
     case TX_KIND_BF16: em_call(e, o, EM_H_BF16_FMA, "tirx_bf16_fma", n->arg, 3); return;
     default: break;
     }
-    if (tx_is_float(n->dtype))
+    if (tx_class(n->dtype) == TX_CLS_M) { /* double holds the sum of any product exactly enough to be rounded once */
+        const tx_node *wide[3];
+        tx_dtype t = tx_with_lanes(TX_F64, tx_lanes(n->dtype));
+        for (int i = 0; i < 3; i++)
+            wide[i] = tx_cast(e->c, t, n->arg[i]);
+        em_expr(e, o, tx_cast(e->c, n->dtype, tx_op_call(e->c, TX_OP_FMA, wide, 3)), prec);
+    } else if (tx_is_float(n->dtype))
         expr_math(e, o, n, prec);
     else /* exact and wrapped: a product and a sum */
         em_expr(e, o, tx_binary(e->c, TX_OP_ADD, tx_binary(e->c, TX_OP_MUL, n->arg[0], n->arg[1]), n->arg[2]), prec);

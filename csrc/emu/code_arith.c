@@ -542,7 +542,7 @@ tx_code_fma(tx_code *g, tx_dtype t, tx_val a, tx_val b, tx_val c)
 {
     tx_vt vt = tx_vt_of(t);
     tx_val r;
-    if (vt == VT_X && (tx_kind(t) == TX_KIND_F16 || tx_kind(t) == TX_KIND_BF16)) {
+    if (vt == VT_X) {
         bool row = a.form == VF_ROW || b.form == VF_ROW || c.form == VF_ROW;
         if (row)
             a = tx_code_to_row(g, a), b = tx_code_to_row(g, b), c = tx_code_to_row(g, c);

@@ -122,7 +122,7 @@ tx_fma_code(unsigned kind, uint32_t a, uint32_t b, uint32_t c)
     tx_dtype t = TX_DTYPE(kind, 1);
     double x = tx_decode(t, a) * tx_decode(t, b); /* exact */
     double r = add_odd(x, tx_decode(t, c));
-    return r != r ? 0x7fff : (uint32_t)tx_encode(t, r);
+    return (uint32_t)tx_encode(t, r);
 }
 
 double

@@ -138,6 +138,10 @@
         }                          \
         NEXT;                      \
     }
+/* The NaN operand loses; -0 is less than +0 (PTX min, max). */
+#define MIN_OF(x, y) ((y) != (y) ? (x) : (x) < (y) || ((x) == (y) && __builtin_signbit(x)) ? (x) : (y))
+#define MAX_OF(x, y) ((y) != (y) ? (x) : (x) > (y) || ((x) == (y) && !__builtin_signbit(x)) ? (x) : (y))
+
 #define FMA(T, CT, F, FN)                                           \
     LABEL(FMA_##T##_SSS) :                                          \
     {                                                               \
@@ -480,10 +484,10 @@ dispatch:
     BIN(FLM, I32, int32_t, i32, flm_i32(x, y)) BIN(FLM, I64, int64_t, i64, flm_i64(x, y))
     BIN(MIN, I32, int32_t, i32, x < y ? x : y) BIN(MIN, U32, uint32_t, u32, x < y ? x : y)
     BIN(MIN, I64, int64_t, i64, x < y ? x : y) BIN(MIN, U64, uint64_t, u64, x < y ? x : y)
-    BIN(MIN, F32, float, f32, y != y ? x : x < y ? x : y) BIN(MIN, F64, double, f64, y != y ? x : x < y ? x : y)
+    BIN(MIN, F32, float, f32, MIN_OF(x, y)) BIN(MIN, F64, double, f64, MIN_OF(x, y))
     BIN(MAX, I32, int32_t, i32, x > y ? x : y) BIN(MAX, U32, uint32_t, u32, x > y ? x : y)
     BIN(MAX, I64, int64_t, i64, x > y ? x : y) BIN(MAX, U64, uint64_t, u64, x > y ? x : y)
-    BIN(MAX, F32, float, f32, y != y ? x : x > y ? x : y) BIN(MAX, F64, double, f64, y != y ? x : x > y ? x : y)
+    BIN(MAX, F32, float, f32, MAX_OF(x, y)) BIN(MAX, F64, double, f64, MAX_OF(x, y))
     BIN(AND, I32, uint32_t, u32, x & y) BIN(AND, I64, uint64_t, u64, x & y)
     BIN(OR, I32, uint32_t, u32, x | y) BIN(OR, I64, uint64_t, u64, x | y)
     BIN(XOR, I32, uint32_t, u32, x ^ y) BIN(XOR, I64, uint64_t, u64, x ^ y)
@@ -888,6 +892,8 @@ const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN, shadow_read, shadow_write};
 #undef CMP
 #undef UN
 #undef FMA
+#undef MIN_OF
+#undef MAX_OF
 #undef SEL
 #if defined(__GNUC__) && !defined(__clang__) && (defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__))
 #pragma GCC pop_options

@@ -9,6 +9,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from fuzz import scalars
 
 import tirx
 from tirx.script import tirx as T
@@ -190,6 +191,66 @@ def test_min_and_max_ignore_nan(dtype):
     wide = x.astype("f8"), y.astype("f8")
     np.testing.assert_array_equal(lo.astype("f8"), np.fmin(*wide))
     np.testing.assert_array_equal(hi.astype("f8"), np.fmax(*wide))
+
+
+ZEROS = {
+    "two rows": ("min(A[tx], B[tx])", "max(A[tx], B[tx])"),
+    "a constant": ("T.min({t}(0.0), A[tx])", "T.max({t}(0.0), A[tx])"),
+    "a constant behind": ("T.min(A[tx], {t}(-0.0))", "T.max(A[tx], {t}(-0.0))"),
+    "uniform": ("T.min(A[0], B[0])", "T.max(A[0], B[0])"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", ZEROS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e3m4"])
+def test_negative_zero_is_less_than_zero(dtype, form):
+    """As PTX's min and max order them."""
+    lo, hi = (text.format(t="T." + dtype) for text in ZEROS[form])
+    k = tirx.from_source(f"""
+@T.prim_func
+def k(A: T.Buffer((4,), "{dtype}"), B: T.Buffer((4,), "{dtype}"), C: T.Buffer((2, 4), "{dtype}")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([4])
+    C[0, tx] = {lo}
+    C[1, tx] = {hi}
+""")
+    np_dtype = getattr(ml_dtypes, dtype, None) or np.dtype(dtype)
+    a, b = np.array([0.0, -0.0, 0.0, -0.0], np_dtype), np.array([-0.0, 0.0, 0.0, -0.0], np_dtype)
+    c = np.ones((2, 4), np_dtype)
+    run(k, a, b, c)
+    x = np.signbit(a.astype("f4"))
+    y = {"two rows": np.signbit(b.astype("f4")), "a constant": False, "a constant behind": True}.get(form, True)
+    x = x if form != "uniform" else np.zeros(4, bool)
+    np.testing.assert_array_equal(np.signbit(c.astype("f4")), np.stack([x | y, x & y]))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float6_e2m3fn", "float6_e3m2fn"])
+def test_fma_of_narrow_floats_is_rounded_once(dtype):
+    np_dtype = getattr(ml_dtypes, dtype)
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, 64 if "float6" in dtype else 256, (3, 4096), dtype=np.uint8).view(np_dtype)
+    x, y, z = (c.astype("f8") for c in codes)
+    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(z)
+    a, b, c = (np.where(finite, v, 1.0).astype(np_dtype) for v in (x, y, z))
+    x, y, z = (v.astype("f8") for v in (a, b, c))
+
+    @T.prim_func
+    def k(
+        A: T.Buffer((4096,), dtype), B: T.Buffer((4096,), dtype), C: T.Buffer((4096,), dtype), D: T.Buffer((4096,), dtype)
+    ):
+        T.device_entry()
+        bx = T.cta_id([64])
+        tx = T.thread_id([64])
+        i: T.let = bx * 64 + tx
+        D[i] = T.fma(A[i], B[i], C[i])
+
+    d = np.zeros_like(a)
+    run(k, a, b, c, d)
+    want = [scalars.fma_number(dtype, *row) for row in zip(x.tolist(), y.tolist(), z.tolist(), strict=True)]
+    np.testing.assert_array_equal(d.astype("f8"), want)
 
 
 @pytest.mark.filterwarnings("ignore")
