@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ir/fold.h"
 #include "ir/print.h"
 #include "ir/ptx.h"
 
@@ -131,7 +132,7 @@ reads_back(tx_dtype t, const char *text, double v)
         return got == v;
     if (tx_kind(t) == TX_KIND_F32)
         return (double)(float)got == v;
-    return tx_encode(t, got) == tx_encode(t, v);
+    return tx_float_fits(t, got) && tx_encode(t, got) == tx_encode(t, v);
 }
 
 /* The shortest decimal that reads back as v, in the way Python writes floats: always with a point or an exponent. */

@@ -161,19 +161,24 @@ swept(sweep *s, const tx_node *n)
         return tx_nothing(s->c);
     if (n->op == TX_OP_LOAD || n->op == TX_OP_STORE || n->op == TX_OP_ALLOC || n->op == TX_OP_DECL)
         use_shape(s, n->u.buf);
+    uint32_t reached = n->nargs; /* statements; none behind one that leaves the block */
     args = tx_new(s->c, const tx_node *, n->nargs ? n->nargs : 1);
     if (!args)
         return NULL;
-    for (uint32_t i = n->nargs; i-- > 0;) {
+    if (n->op == TX_OP_SEQ)
+        for (uint32_t i = 0; i < reached; i++)
+            if (tx_exits(n->arg[i]))
+                reached = i + 1;
+    for (uint32_t i = reached; i-- > 0;) {
         args[i] = n->arg[i] ? swept(s, n->arg[i]) : NULL;
         if (n->arg[i] && !args[i])
             return NULL;
     }
     if (n->op == TX_OP_SEQ) {
-        bool changed = false;
-        for (uint32_t i = 0; i < n->nargs; i++)
+        bool changed = reached < n->nargs;
+        for (uint32_t i = 0; i < reached; i++)
             changed |= args[i] != n->arg[i];
-        return changed ? tx_seq(s->c, args, n->nargs) : n;
+        return changed ? tx_seq(s->c, args, reached) : n;
     }
     return tx_with_args(s->c, n, args);
 }

@@ -124,15 +124,19 @@ tx_py_load_scalar(tx_py_buffer *self)
 
 /* ---- subscripts -------------------------------------------------------------------------------------------------- */
 
-/* n = x + c: x in *base and c; n itself with 0 otherwise. */
+/* n = x + c1 + c2...: x, and the sum of the constants in *c. */
 static const tx_node *
 split_constant(const tx_node *n, int64_t *c)
 {
     *c = 0;
-    if (n->op == TX_OP_ADD && tx_const_i64(n->arg[1], c))
-        return n->arg[0];
-    if (n->op == TX_OP_ADD && tx_const_i64(n->arg[0], c))
-        return n->arg[1];
+    for (int64_t k; n->op == TX_OP_ADD; *c += k) {
+        bool right = tx_const_i64(n->arg[1], &k);
+        if (!right && !tx_const_i64(n->arg[0], &k))
+            break;
+        if (k != (int32_t)k || *c != (int32_t)*c) /* far from any overflow */
+            break;
+        n = n->arg[right ? 0 : 1];
+    }
     return n;
 }
 

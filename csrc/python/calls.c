@@ -207,7 +207,8 @@ CALL(pycall_select, 5, 5, "cond", "a", "b", "lazy")
     if (!c || !(y = tx_py_as_node(ctx, a[3], like)) || !(x = tx_py_as_node(ctx, a[2], y->dtype)) ||
         !tx_py_as_bool(a[4], false, &lazy))
         return NULL;
-    c = tx_condition(ctx->c, c);
+    if (lazy || !tx_is_bool(c->dtype)) /* a choice between all lanes may be made lane by lane */
+        c = tx_condition(ctx->c, c);
     return tx_py_new_expr(ctx, c ? tx_select(ctx->c, lazy ? TX_OP_IF_THEN_ELSE : TX_OP_SELECT, c, x, y) : NULL);
 }
 

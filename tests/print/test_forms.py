@@ -177,8 +177,55 @@ def test_floats_read_back_exactly(a, b, c):
             assert len(text) <= len(f"T.float64({value!r})") + 1
 
 
+NARROW = [t for t, _, c, _, _ in _core.dtypes() if c == "M"]
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_every_narrow_float_reads_back(dtype):
+    """The shortest text is one that the dtype's range check takes: 7.5 of float6_e2m3fn is not written 8.0."""
+    bits = {t: b for t, _, _, b, _ in _core.dtypes()}[dtype]
+    ctx = _core.Context()
+    for code in range(1 << bits):
+        value = _core.decode(dtype, code)
+        if math.isfinite(value):
+            text = str(_core.literal(ctx, dtype, value))
+            head, _, number = text[:-1].partition("(")
+            assert head == f"T.{dtype}"
+            assert _core.literal(ctx, dtype, float(number)).value == value, text
+
+
 class _Literals:
     float16 = float32 = float64 = staticmethod(float)
+
+
+def body_of_vectors(statement: str):
+    return tirx.from_source(f"""
+@T.prim_func
+def f(A: T.Buffer((4, 8), "int32"), B: T.Buffer((4, 8), "int32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([4])
+    {statement}
+""")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "B[tx, 0:2] = A[B[tx, 1] % 4, 6:8:1]",
+        "B[tx, 1:5] = A[B[tx, 1] % 4, T.ramp(2, 1, 4)]",
+        "v: T.let = A[tx, 0:4:1]\n    B[tx, 0:4] = v * v",
+        "B[tx, 1:3] = A[tx, 2:4:1]",
+        "for i in T.vectorized(4):\n        B[tx, i] = T.Select(A[tx, i] > 3, A[tx, i], B[tx, i])",
+        "for i in T.vectorized(2):\n        B[tx, i] = T.Select(tx, A[tx, i], 2)",
+        "if tx >= 0:\n        return\n    B[tx, 1] = 3",
+    ],
+)
+def test_what_lowering_makes_parses_back(statement):
+    """Accesses of several lanes as make_vector indices, slices from a base that loads, choices lane by lane, no code
+    behind a return."""
+    lowered = tirx.lower(body_of_vectors(statement), target="cuda:sm_90a")
+    assert tirx.structural_equal(lowered, tirx.from_source(lowered.script())), lowered.script()
 
 
 # ---- statements --------------------------------------------------------------------------------------------

@@ -319,6 +319,13 @@ def Shuffle(vectors: Any, indices: Any) -> Any:
     return _core.shuffle(state.context("T.Shuffle"), list(vectors), [int(i) for i in indices])
 
 
+def make_vector(*values: Any) -> Any:
+    """A vector of scalars of one dtype."""
+    ctx = state.context("T.make_vector")
+    lanes = [_core.as_expr(ctx, v) for v in values]
+    return _core.make(ctx, "VECTOR", f"{lanes[0].dtype}x{len(lanes)}", tuple(lanes))
+
+
 # ---- hints ---------------------------------------------------------------------------------------------------------
 
 

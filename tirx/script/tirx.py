@@ -201,6 +201,7 @@ from tirx.script.ops import (
     infinity,
     logical_and,
     logical_or,
+    make_vector,
     max_value,
     min_value,
     nearbyint,
