@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs random kernels on the emulator and in the reference, and shrinks what differs.
+
+    python -m fuzz.driver 0 1000              seeds 0 .. 999; in tests/
+    python -m fuzz.driver 42                  one seed: its text, and what is wrong with it
+    python -m fuzz.driver 0 100000 --table    with the table of what occurred
+    TIRX_FUZZ_PROCESSES=4                     in so many processes
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import dataclasses
+import os
+import sys
+import time
+import warnings
+
+import ml_dtypes
+import numpy as np
+
+import tirx
+from tirx import _core
+
+from . import programs, reference, shrink
+from . import scalars as S
+
+programs.WITHOUT |= {name for name in ("vload", "vstore", "astype") if not hasattr(_core.Buffer, name)}
+NUMPY = {t: np.dtype(getattr(ml_dtypes, t, None) or t) for t in S.DTYPES if t != "float4_e2m1fn"}
+WORD = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@dataclasses.dataclass
+class Outcome:
+    """kind: "same", "refused" (text says why), "unsure" (the reference does not know), or a failure: "differs",
+    "round trip", "report", "crash"."""
+
+    kind: str
+    text: str = ""
+    function: object = None
+
+    @property
+    def failed(self) -> bool:
+        return self.kind in ("differs", "round trip", "report", "crash", "lowered")
+
+
+def array(t: str, shape, values) -> np.ndarray:
+    words = np.array([S.to_bits(t, v) for v in values], WORD[NUMPY[t].itemsize])
+    return words.view(NUMPY[t]).reshape(shape)
+
+
+def close(t: str, a: int, b: int) -> bool:
+    """Within the stated bound of a function: two units in the last place."""
+    top = 1 << (S.BITS[t] - 1)
+    a, b = (top - x if x & top else x for x in (a, b))
+    return abs(a - b) <= 2
+
+
+def compare(text: str, arrays: dict, want: dict, near: set) -> str | None:
+    for name, buf in want.items():
+        got = arrays[name]
+        t = buf.t
+        words = got.view(WORD[got.dtype.itemsize]).ravel().tolist()
+        for i, (g, v) in enumerate(zip(words, buf.data, strict=True)):
+            w = S.to_bits(t, v)
+            if g == w or (S.BITS[t] == 6 and g & 63 == w):
+                continue
+            x = S.from_bits(t, g)
+            if (v != v and x != x) or (name in near and close(t, g, w)):
+                continue
+            return f"{name}.flat[{i}] ({t}): got {x!r} ({g:#x}), want {v!r} ({w:#x})"
+    return None
+
+
+def fresh(args: dict, f) -> tuple[dict, list]:
+    arrays, call = {}, []
+    for name, t in parameters(f):
+        v = args[name]
+        if isinstance(v, tuple):
+            arrays[name] = array(t, *v)
+            call.append(arrays[name])
+        else:
+            call.append(bool(v) if t == "bool" else v)
+    return arrays, call
+
+
+def parameters(text: str):
+    """(name, dtype) in order."""
+    node = next(n for n in reversed(reference.parsed(text).body) if isinstance(n, ast.FunctionDef))
+    for a in node.args.args:
+        c = a.annotation
+        yield a.arg, reference.dtype_of(c.args[1] if isinstance(c, ast.Call) else c)
+
+
+def check(text: str, args: dict, near=frozenset({"N"}), seed: int = 0, level: int = 3) -> Outcome:
+    """level 1: values; 2: and the printed form; 3: and checks, other options, the lowered text."""
+    try:
+        f = tirx.from_source(text)
+    except tirx.DiagnosticError as e:
+        return Outcome("refused", str(e))
+    except Exception as e:
+        return Outcome("crash", f"from_source: {type(e).__name__}: {e}")
+    try:
+        return check_function(f, text, args, near, seed, level)
+    except tirx.DiagnosticError as e:
+        return Outcome("refused", "later: " + str(e), f)
+
+
+def check_function(f, text, args, near, seed, level) -> Outcome:
+    if level > 1:
+        printed = f.script()
+        try:
+            again = tirx.from_source(printed)
+        except Exception as e:
+            return Outcome("round trip", f"{type(e).__name__}: {e}\n{printed}", f)
+        if not tirx.structural_equal(f, again):
+            return Outcome("round trip", f"another function\n{printed}", f)
+        if seed % 4 == 1:
+            other = f.script(dialect="g2" if "@T.prim_func" in printed else "g1")
+            try:
+                tirx.from_source(other)
+            except Exception as e:
+                return Outcome("round trip", f"other dialect: {type(e).__name__}: {e}\n{other}", f)
+    contract = seed % 3 == 0 and unambiguous(text)
+    try:
+        want = reference.run(text, args, contract)
+    except (S.Unsure, S.Refused) as e:
+        return Outcome("unsure", f"{type(e).__name__}: {e}", f)
+    faults = set(S.faults)
+    if "NaN" in faults:
+        return Outcome("unsure", "bits of a NaN", f)
+    exe = tirx.compile(f, target="cpu", contract=contract)
+    arrays, call = fresh(args, text)
+    try:
+        exe(*call, check=False)
+    except tirx.EmulationError as e:
+        return Outcome("report", f"without checks: {e}", f)
+    except Exception as e:
+        return Outcome("crash", f"{type(e).__name__}: {e}", f)
+    wrong = compare(text, arrays, want, near)
+    if wrong:
+        return Outcome("differs", wrong, f)
+    if level < 3:
+        return Outcome("same", "", f)
+    if seed % 2 == 0:
+        arrays, call = fresh(args, text)
+        try:
+            exe(*call, check=True)  # a fault in what nothing reads may be gone
+            wrong = compare(text, arrays, want, near)
+        except tirx.EmulationError as e:
+            if not faults or e.kind != "arithmetic":
+                return Outcome("report", f"{e}", f)
+        if wrong:
+            return Outcome("differs", "with checks: " + wrong, f)
+    if seed % 4 == 3:
+        lowered = tirx.lower(f, target="cuda:sm_90a")
+        printed = lowered.script()
+        try:
+            again = tirx.from_source(printed)
+        except Exception as e:
+            return Outcome("lowered", f"{type(e).__name__}: {e}\n{printed}", f)
+        if not tirx.structural_equal(lowered, again):
+            return Outcome("lowered", f"another module\n{printed}", f)
+    return Outcome("same", "", f)
+
+
+def races(text: str, args: dict) -> bool:
+    """Whether a checked run tells of anything but arithmetic."""
+    _, call = fresh(args, text)
+    try:
+        tirx.compile(tirx.from_source(text), target="cpu")(*call, check=True)
+    except tirx.EmulationError as e:
+        return e.kind != "arithmetic"
+    return False
+
+
+def unambiguous(text: str) -> bool:
+    """No product stands twice in one statement, none reaches a sum by a name: what contraction takes is then plain."""
+    if "sum(" in text or "**" in text or "@T.inline" in text:
+        return False
+    for n in ast.walk(reference.parsed(text)):
+        if isinstance(n, ast.stmt) and not hasattr(n, "body"):
+            seen = set()
+            for m in ast.walk(n):
+                if isinstance(m, ast.BinOp) and isinstance(m.op, ast.Mult):
+                    key = frozenset((ast.unparse(m.left), ast.unparse(m.right)))
+                    if key in seen:
+                        return False
+                    seen.add(key)
+    return True
+
+
+# ---- what occurred -------------------------------------------------------------------------------------------------
+
+NODES = {
+    ast.Add: "ADD", ast.Sub: "SUB", ast.Mult: "MUL", ast.FloorDiv: "FLOORDIV", ast.Mod: "FLOORMOD", ast.LShift: "SHL",
+    ast.RShift: "SHR", ast.BitAnd: "BAND", ast.BitOr: "BOR", ast.BitXor: "BXOR", ast.Div: "DIV", ast.Eq: "EQ",
+    ast.NotEq: "NE", ast.Lt: "LT", ast.LtE: "LE", ast.Gt: "GT", ast.GtE: "GE", ast.And: "AND", ast.Or: "OR",
+    ast.Not: "NOT", ast.USub: "NEG", ast.Invert: "BNOT", ast.For: "FOR", ast.While: "WHILE", ast.If: "IF",
+    ast.Break: "BREAK", ast.Continue: "CONTINUE", ast.Return: "RETURN", ast.Assert: "ASSERT", ast.IfExp: "IF_THEN_ELSE",
+}  # fmt: skip
+
+
+def count(printed: str, text: str, table: collections.Counter, spellings: dict) -> None:
+    """Rows of ops.def in a printed function (what was made of the text), dtypes, and forms of statements in the text."""
+    for n in ast.walk(ast.parse(printed)):
+        kind = NODES.get(type(n))
+        if kind:
+            table[f"op {kind}"] += 1
+        if isinstance(n, ast.Call):
+            name = reference.is_T(n.func)
+            if name:
+                row = spellings.get("T." + name)
+                if row:
+                    table[f"op {row}"] += 1
+                if reference.dtype_name(name):
+                    table["op FLOAT" if "float" in name else "op INT"] += 1
+                    table[f"dtype {S.scalar(reference.dtype_name(name))}"] += 1
+                if name.startswith("alloc"):
+                    table["op ALLOC"] += 1
+            elif isinstance(n.func, ast.Attribute) and n.func.attr == "ptr_to":
+                table["op ADDRESS_OF"] += 1
+        elif isinstance(n, ast.Subscript):
+            table["op LOAD" if isinstance(n.ctx, ast.Load) else "op STORE"] += 1
+        elif isinstance(n, ast.Constant) and type(n.value) is str:
+            t = reference.dtype_name(n.value)
+            if t:
+                table[f"dtype {S.scalar(t)}"] += 1
+        elif isinstance(n, ast.Attribute):
+            t = reference.is_T(n)
+            t = t and reference.dtype_name(t)
+            if t:
+                table[f"dtype {S.scalar(t)}"] += 1
+            elif n.attr == "data":
+                table["op BUFFER_DATA"] += 1
+        elif isinstance(n, ast.AnnAssign):
+            table["op BIND" if "let" in ast.unparse(n.annotation) else "op ALLOC"] += 1
+        elif isinstance(n, ast.Name):
+            table["op VAR"] += 1
+        elif isinstance(n, ast.Expr):
+            table["op EVAL"] += 1
+    for n in ast.walk(reference.parsed(text)):
+        if isinstance(n, ast.stmt):
+            head = type(n).__name__
+            if isinstance(n, ast.For):
+                it = n.iter
+                head += " over " + (ast.unparse(it.func) if isinstance(it, ast.Call) else "a list")
+                step = it.args[2] if isinstance(it, ast.Call) and len(it.args) > 2 else next(
+                    (k.value for k in getattr(it, "keywords", ()) if k.arg == "step"), None)  # fmt: skip
+                if step is not None:
+                    head += " with a step" if not ast.unparse(step).startswith("-") else " downwards"
+            elif isinstance(n, ast.Assign):
+                t = n.targets[0]
+                head += " to " + type(t).__name__.lower() + (", chained" if len(n.targets) > 1 else "")
+                if isinstance(t, ast.Subscript) and ("ramp" in ast.unparse(t) or any(isinstance(s, ast.Slice) for s in ast.walk(t))):
+                    head += " of a vector"
+            elif isinstance(n, ast.AugAssign):
+                head += " " + type(n.op).__name__
+            elif isinstance(n, ast.AnnAssign):
+                a = ast.unparse(n.annotation)
+                head += " let" if a == "T.let" else " let[dtype]" if "let" in a else " array" if "[" in a else " cell"
+                head += "" if n.value else ", no value"
+            elif isinstance(n, ast.Expr):
+                head += " " + (ast.unparse(n.value.func).rpartition(".")[2] if isinstance(n.value, ast.Call) else "constant")
+            elif isinstance(n, ast.If) and n.orelse:
+                head += " with else"
+            table[f"form {head}"] += 1
+        elif isinstance(n, ast.Compare) and len(n.ops) > 1:
+            table["form chained comparison"] += 1
+        elif isinstance(n, ast.Call) and not reference.is_T(n.func):
+            if isinstance(n.func, ast.Name) and n.func.id.startswith("h"):
+                table["form call of an inline helper"] += 1
+            elif isinstance(n.func, ast.Name):
+                table[f"form {n.func.id}()"] += 1
+            elif isinstance(n.func, ast.Attribute):
+                table[f"form .{n.func.attr}()"] += 1
+        elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow):
+            table["form **"] += 1
+    table["form dialect " + ("g1" if "@T.prim_func" in text else "g2")] += 1
+
+
+# Rows that no kernel of the generator can hold, and why.
+ELSEWHERE = {
+    "STR": "text of messages: counted with ASSERT", "VECTOR": "made by the vectoriser only", "FDIVIDEF": "approximate",
+    "CVTA_SHARED": "an address", "CLUSTER_ID": "clusters: tests/emu", "CLUSTER_CTA": "clusters", "CLUSTER_DIM": "clusters",
+    "CLUSTER_RANK": "clusters", "CTA_PAIR": "clusters", "CLUSTER_SYNC": "clusters", "GRID_SYNC": "cooperative launches",
+    "ACTIVEMASK": "depends on the schedule", "CLOCK64": "a clock", "MBAR_WAIT": "asynchronous", "CTA_REDUCE": "tests/emu",
+    "TRAP_UNLESS": "tests/emu", "PRINTF": "writes", "FUNC_CALL": "injected CUDA", "CALL_EXTERN": "injected CUDA",
+    "CALL_PURE_EXTERN": "injected CUDA", "CALL_PACKED": "host", "STRUCT_GET": "made by lowering", "CALL_FUNC": "modules",
+    "PTX": "tests/ptx", "LAUNCH": "made by lowering", "TILE": "tiles", "MATCH": "tests/script", "SEQ": "every body",
+    "WARPGROUP_SYNC": "tests/emu", "WARPGROUP_ID": "tests/emu", "WARP_IN_WG": "tests/emu", "THREAD_IN_WG": "tests/emu",
+}  # fmt: skip
+
+
+def spellings() -> dict:
+    table = {s: name for _, name, s, _, _, _ in _core.ops() if s.startswith("T.")}
+    table |= {"T.alloc_local": "ALLOC", "T.alloc_shared": "ALLOC", "T.alloc_buffer": "ALLOC", "T.cta_id": "SCOPE_ID"}
+    table |= {"T.thread_id": "SCOPE_ID", "T.decl_buffer": "DECL", "T.ramp": "RAMP", "T.broadcast": "BROADCAST"}
+    table |= {f"T.cuda.warp_{op}": "WARP_REDUCE" for op in ("sum", "min", "max")}
+    table |= {"T.cast": "CAST", "T.Ramp": "RAMP", "T.Broadcast": "BROADCAST", "T.gpu_thread_return": "THREAD_RETURN"}
+    return table
+
+
+# ---- many ----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Tally:
+    kinds: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    reasons: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    table: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    failures: list = dataclasses.field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        self.kinds += other.kinds
+        self.reasons += other.reasons
+        self.table += other.table
+        self.failures += other.failures
+
+
+def one(seed: int, level: int = 3) -> tuple[programs.Program, Outcome]:
+    p = programs.Program(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return p, check(p.text, p.args, p.near, seed, level)
+
+
+def many(first: int, count_: int, seconds: float = 0, table: bool = False, most: int = 20, level: int = 3) -> Tally:
+    tally, end, names = Tally(), time.monotonic() + seconds if seconds else 0, spellings()
+    for seed in range(first, first + count_):
+        p, o = one(seed, level)
+        tally.kinds[o.kind] += 1
+        if o.kind in ("unsure", "refused"):
+            tally.reasons[f"{o.kind}: {reason(o.text)}"] += 1
+        if table and o.function is not None and o.kind != "refused":
+            count(o.function.script(), p.text, tally.table, names)
+        if o.failed:
+            tally.failures.append((seed, o.kind, o.text))
+            if len(tally.failures) >= most:
+                break
+        if end and time.monotonic() > end:
+            break
+    return tally
+
+
+def reason(text: str) -> str:
+    """The kind of a message: its first line without numbers and names."""
+    line = text.split("\n")[0]
+    return " ".join(w for w in line.split() if w.isalpha())[:70]
+
+
+def shrunk(seed: int, kind: str, level: int = 3) -> str:
+    p = programs.Program(seed)
+
+    lines = ast.unparse(ast.parse(p.text)).split("\n")
+    head = lines[: next(i for i, line in enumerate(lines) if "gid: T.let" in line) + 1]
+
+    def fails(text: str) -> bool:
+        """The same kind of failure, and still a kernel without races."""
+        if text.split("\n")[: len(head)] != head:
+            return False
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                o = check(text, p.args, p.near, seed, level)
+                return o.kind == kind and (kind != "differs" or not races(text, p.args))
+        except Exception:
+            return False
+
+    return shrink.shrink(p.text, fails)
+
+
+def report(seed: int, kind: str, text: str) -> str:
+    small = shrunk(seed, kind)
+    p = programs.Program(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        o = check(small, p.args, p.near, seed)
+    used = {k: v for k, v in p.args.items() if k in small}
+    return f"seed {seed}: {kind}: {o.text}\n\n{small}\narguments: {used}\n(replay: cd tests && python -m fuzz.driver {seed})"
+
+
+def job(args) -> Tally:
+    return many(*args)
+
+
+def main() -> int:
+    numbers = [int(a) for a in sys.argv[1:] if a.lstrip("-").isdigit()]
+    if len(numbers) == 1:
+        p, o = one(numbers[0])
+        print(p.text)
+        print(o.kind, o.text)
+        if o.failed:
+            print(report(numbers[0], o.kind, o.text))
+        return o.failed
+    first, n = numbers
+    table = "--table" in sys.argv
+    processes = int(os.environ.get("TIRX_FUZZ_PROCESSES", "1"))
+    start = time.monotonic()
+    tally = Tally()
+    if processes > 1:
+        import multiprocessing
+
+        chunk = max(1, min(2000, n // processes))
+        jobs = [(k, min(chunk, first + n - k), 0, table) for k in range(first, first + n, chunk)]
+        with multiprocessing.get_context("spawn").Pool(processes) as pool:
+            for t in pool.imap_unordered(job, jobs):
+                tally.add(t)
+    else:
+        tally = many(first, n, 0, table)
+    print(f"{sum(tally.kinds.values())} kernels in {time.monotonic() - start:.0f} s:", dict(tally.kinds))
+    for r, k in tally.reasons.most_common(20):
+        print(f"  {k:7} {r}")
+    if table:
+        for _, name, *_ in _core.ops():
+            if name not in ELSEWHERE and f"op {name}" not in tally.table:
+                tally.table[f"op {name}"] = 0
+        for k, v in sorted(tally.table.items(), key=lambda kv: (kv[0].split()[0], kv[1])):
+            print(f"{v:9} {k}")
+    for f in tally.failures[:5]:
+        print(report(*f) if "--raw" not in sys.argv else f)
+        print("-" * 100)
+    print("failing seeds:", [f[0] for f in tally.failures])
+    return bool(tally.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1039 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random well-typed kernels as text, with the arguments to call them with: Program(seed).text, .args.
+
+What is generated terminates, stays inside its arrays, reads nothing unwritten, and is free of races: a thread writes its own
+row of each output, shared memory between barriers its own element. Functions with an error bound are only stored, into the
+buffers named in `near`. Names of buffers start with a capital, of loop variables with i, of helpers with h.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+from . import scalars as S
+
+PAIRS: dict[str, list] = {}
+for _a in S.DTYPES:
+    for _b in S.DTYPES:
+        if _a != _b:
+            PAIRS.setdefault(S.promote(_a, _b), []).append((_a, _b))
+
+COMMON = ("int32", "float32", "bool", "int64", "uint32", "uint8", "int8", "int16", "uint16", "uint64", "float16",
+          "bfloat16", "float64")  # fmt: skip
+WEIGHTS = (24, 14, 8, 6, 6, 5, 5, 4, 4, 4, 5, 5, 5)
+SIGNED = tuple(t for t, (_, s) in S.INTS.items() if s)
+SAME_BITS = {
+    t: [u for u in S.DTYPES if u != t and u != "bool" and S.BITS[u] == S.BITS[t]] for t in S.DTYPES if t != "bool"
+}
+STORABLE = tuple(t for t in S.DTYPES if S.BITS[t] >= 6)  # one to an address: what tensors of NumPy arrays can hold
+WITHOUT: set[str] = set()  # methods of buffers that are not there
+ATOMIC = ("int32", "uint32", "int64", "uint64")
+
+
+class Var:
+    __slots__ = ("name", "t", "kind", "depth")
+
+    def __init__(self, name, t, kind, depth):
+        self.name, self.t, self.kind, self.depth = name, t, kind, depth
+
+
+class Array:
+    """where: "in" read anywhere, "out" own row, "local" own, "shared" read anywhere."""
+
+    __slots__ = ("name", "t", "shape", "where", "symbol")
+
+    def __init__(self, name, t, shape, where, symbol=None):
+        self.name, self.t, self.shape, self.where, self.symbol = name, t, shape, where, symbol
+
+
+class Program:
+    def __init__(self, seed: int, size: int = 0):
+        self.r = r = random.Random(seed)
+        self.g1 = r.random() < 0.5
+        self.size = size or r.choice([4, 6, 8, 10])
+        self.n = 0
+        self.vars: list[Var] = []
+        self.arrays: list[Array] = []
+        self.loops: list[tuple[str, int]] = []  # (name, values are 0 .. n-1)
+        self.helpers: list = []
+        self.depth = 0
+        self.turns = 1
+        self.in_loop = False
+        self.near: set[str] = set()
+        self.pure = False
+        self.dynamic = False
+        self.block = r.choice([(1,), (2,), (3,), (4,), (4,), (8,), (2, 2), (3, 2), (2, 1, 2), (32,), (64,)])
+        if r.random() < 0.85 and math.prod(self.block) > 8:
+            self.block = (4,)
+        self.grid = r.choice([(1,), (1,), (1,), (2,), (3,), (2, 2)])
+        self.threads = math.prod(self.block) * math.prod(self.grid)
+        self.args: dict = {}
+        self.text = self.kernel()
+
+    # ---- small choices ----------------------------------------------------------------------------------------
+
+    def fresh(self, head: str) -> str:
+        self.n += 1
+        return f"{head}{self.n}"
+
+    def chance(self, p: float) -> bool:
+        return self.r.random() < p
+
+    def dtype(self) -> str:
+        if self.chance(0.12):
+            return self.r.choice(S.MINI)
+        return self.r.choices(COMMON, WEIGHTS)[0]
+
+    def int_dtype(self) -> str:
+        return self.r.choice(["int32", "int32", "int32", *S.INTS])
+
+    def float_dtype(self) -> str:
+        return self.r.choice(["float32", "float32", *S.WIDE])
+
+    def number(self, t: str):
+        """A value of dtype t, ends and odd ones more often."""
+        r = self.r
+        if t == "bool":
+            return r.randrange(2)
+        if t in S.INTS:
+            lo, hi = S.limits(t)
+            k = r.random()
+            if k < 0.35:
+                return max(lo, min(hi, r.randrange(-5, 12)))
+            if k < 0.5:
+                return r.choice([lo, hi, lo + 1, hi - 1, max(lo, -1), 0, 1, 1 << r.randrange(S.BITS[t] - 1)])
+            return r.randint(lo, hi) >> r.choice([0, 0, S.BITS[t] // 2, S.BITS[t] - 5])
+        k = r.random()
+        if k < 0.25:
+            x = float(r.randrange(-6, 9)) / r.choice([1, 1, 2, 4])
+        elif k < 0.4:
+            x = r.choice([0.0, -0.0, 1.0, math.inf, -math.inf, math.nan, S.LARGEST[t], -S.LARGEST[t],
+                          S.from_bits(t, 1), S.from_bits(t, 1 << FORMAT_MAN[t])])  # fmt: skip
+        elif k < 0.8:
+            x = r.uniform(-8, 8) * 2.0 ** r.randrange(-4, 6)
+        else:
+            return S.from_bits(t, r.getrandbits(S.BITS[t]))
+        return S.rounded(t, x)
+
+    # ---- literals and names -----------------------------------------------------------------------------------
+
+    def literal(self, t: str) -> str:
+        if t == "bool":
+            return self.r.choice(["T.bool(True)", "T.bool(False)"])
+        x = self.number(t)
+        if t in S.INTS:
+            return f"T.{t}({x})"
+        if not math.isfinite(x):
+            if x != x and t in ("float32", "float64", "float16"):
+                return f'T.{t}("nan")'
+            return f'T.{t}("{x}")' if x == x and S.FORMATS[t][3] == "ieee" else f"T.{t}(1)"
+        return f"T.{t}({x!r})"
+
+    def weak(self, t: str) -> str | None:
+        """A plain number that takes dtype t beside an operand of dtype t."""
+        r = self.r
+        if t in S.INTS:
+            lo, hi = S.limits(t)
+            x = max(lo, min(hi, r.choice([0, 1, 2, 3, 5, 7, 16, 100, -1, -2, -7, 255, 65535])))
+            return str(x) if lo <= x <= hi else None
+        if t in ("float32", "float64"):
+            return r.choice(["0.5", "1.5", "2", "3", "-0.25", "0.1", "1e3", "-2"])
+        if t in ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"):
+            return r.choice(["1", "2", "3", "-2"])
+        return None
+
+    def names(self, t: str) -> list[str]:
+        return [v.name for v in self.vars if v.t == t]
+
+    def leaf(self, t: str) -> str:
+        r = self.r
+        names = self.names(t)
+        k = r.random()
+        if names and k < 0.5:
+            return r.choice(names)
+        if k < 0.8:
+            readable = [a for a in self.arrays if a.t == t]
+            if readable:
+                return self.element(r.choice(readable))
+        if t == "int32" and k < 0.9:
+            return self.coordinate()
+        if k < 0.93:
+            other = r.choice(self.vars) if self.vars else None
+            if other and other.t != t and not (t == "float8_e8m0fnu" and other.t in S.MINI):
+                return self.cast_text(t, other.name)
+        if k < 0.95 and t in S.INTS:
+            return r.choice([f'T.max_value("{t}")', f'T.min_value("{t}")'])
+        if k < 0.96 and t in ("float16", "float32", "float64", "bfloat16"):
+            return f'T.infinity("{t}")'
+        return self.literal(t)
+
+    def coordinate(self) -> str:
+        choices = ["tid", "tid"]
+        choices += [f'T.cuda.{f}("{a}")' for f in ("thread_idx", "block_idx", "block_dim", "grid_dim") for a in "xyz"]
+        choices += ["T.cuda.linear_thread_id()", "T.cuda.thread_rank()"]
+        if math.prod(self.block) % 32 == 0:
+            choices += ["T.cuda.lane_id()", "T.cuda.warp_id()"] * 3
+        choices += [name for name, _ in self.loops] * 3
+        return self.r.choice(choices)
+
+    # ---- elements ---------------------------------------------------------------------------------------------
+
+    def index(self, n: int, symbol: str | None = None, d: int = 1) -> str:
+        """An expression with a value in 0 .. n-1."""
+        r = self.r
+        fitting = [name for name, m in self.loops if m <= n]
+        k = r.random()
+        if symbol is None:
+            if k < 0.3 or n == 1:
+                return str(r.randrange(n))
+            if fitting and k < 0.6:
+                return r.choice(fitting)
+            bound = str(n)
+        else:
+            bound = symbol
+        if k < 0.75:
+            return f"(tid + {r.randrange(4)}) % {bound}"
+        t = r.choice(["int32", "int32", "int64", "uint32", "int16"])
+        e = self.expr(t, d)
+        if t == "uint32" and symbol:
+            return f"(tid % {bound})"
+        return f"{e} % {bound}" if e.isidentifier() or e.endswith(")") else f"({e}) % {bound}"
+
+    def element(self, a: Array) -> str:
+        if a.where == "out":
+            inner = self.index(a.shape[-1])
+            return f"{a.name}[{self.row(a)}, {inner}]"
+        return f"{a.name}[{', '.join(self.index(n, a.symbol) for n in a.shape)}]"
+
+    def row(self, a: Array) -> str:
+        return "gid" if len(a.shape) == 2 else "bid, tid"
+
+    # ---- expressions ------------------------------------------------------------------------------------------
+
+    def cast_text(self, t: str, e: str) -> str:
+        k = self.r.randrange(4)
+        if k == 0:
+            return f'T.cast({e}, "{t}")'
+        if k == 1:
+            return f'T.Cast("{t}", {e})'
+        if k == 2:
+            return f"T.cast({e}, T.{t})"
+        method = e.isidentifier() and ("astype" not in WITHOUT or any(
+            v.name == e and v.kind != "cell" and e[0] != "p" for v in self.vars))  # fmt: skip
+        return f'{e}.astype("{t}")' if method else f"T.cast({e}, T.{t})"
+
+    def expr(self, t: str, d: int) -> str:
+        if d <= 0 or self.chance(0.12):
+            return self.leaf(t)
+        if t == "bool":
+            return self.condition(d)
+        k = self.r.random()
+        if k < 0.14:
+            return self.conversion(t, d)
+        if k < 0.24:
+            return self.choice(t, d)
+        if k < 0.28:
+            return self.odd(t, d)
+        if t in S.INTS:
+            return self.int_expr(t, d)
+        return self.float_expr(t, d)
+
+    def conversion(self, t: str, d: int) -> str:
+        r = self.r
+        if r.random() < 0.25 and SAME_BITS.get(t):
+            u = r.choice(SAME_BITS[t])
+            e = self.leaf(u) if u in S.FORMATS else self.expr(u, d - 1)
+            if u in S.FORMATS:
+                if u in S.MINI and S.FORMATS[u][3] != "finite" or u in S.WIDE:
+                    safe = "1" if u in S.MINI else "1.5"
+                    e = f"T.Select(T.isnan({e}), T.{u}({safe}), {e})"
+            return f'T.reinterpret("{t}", {e})' if self.g1 or r.random() < 0.5 else f"T.reinterpret({e}, ty=T.{t})"
+        u = self.dtype()
+        if u == t:
+            u = "int32" if t != "int32" else "float32"
+        e = self.expr(u, d - 1)
+        if t == "float8_e8m0fnu":
+            e = f"T.abs({self.expr('float32', d - 1)})"
+        return self.cast_text(t, e)
+
+    def choice(self, t: str, d: int) -> str:
+        r = self.r
+        c = self.condition(d - 1)
+        a, b = self.expr(t, d - 1), self.expr(t, d - 1)
+        if t in PAIRS and r.random() < 0.2:
+            x, y = r.choice(PAIRS[t])
+            a, b = self.expr(x, d - 1), self.expr(y, d - 1)
+        elif r.random() < 0.15 and (w := self.weak(t)) is not None:
+            a, b = (a, w) if r.random() < 0.5 else (w, b)
+        k = r.random()
+        if k < 0.3:
+            return f"T.Select({c}, {a}, {b})"
+        if k < 0.6:
+            return f"T.if_then_else({c}, {a}, {b})"
+        if k < 0.65 and not self.g1:
+            return f"T.select({c}, {a}, {b})"
+        return f"({a} if {c} else {b})"
+
+    def odd(self, t: str, d: int) -> str:
+        """Rare forms."""
+        r = self.r
+        k = r.randrange(6)
+        if k == 0:
+            return f"T.likely({self.expr(t, d - 1)})"
+        if k == 1 and t not in S.MINI:
+            return f"sum([{self.expr(t, d - 1)}, {self.expr(t, d - 1)}, {self.expr(t, d - 1)}])"
+        if k == 2 and t in ("int32", "float32", "int64"):
+            return f"sum([{r.choice(self.names(t) or ['tid'])} * k for k in range({r.randrange(1, 4)})])" if t == "int32" else (
+                f"({self.leaf(t)} ** {r.randrange(1, 4)})"
+            )  # fmt: skip
+        if k == 3:
+            found = [v for v in self.arrays if v.t == t and v.where == "in" and v.symbol is None]
+            if found:
+                a = r.choice(found)
+                at = ", ".join(self.index(n) for n in a.shape)
+                pointer = r.choice([f"{a.name}.ptr_to([{at}])", f"T.address_of({a.name}[{at}])"])
+                return f'T.cuda.ldg({pointer}, "{t}")'
+        if k == 4 and "vload" not in WITHOUT:
+            found = [a for a in self.arrays if a.t == t and a.where == "in" and a.symbol is None and a.shape[-1] >= 4]
+            if found:
+                a = r.choice(found)
+                head = [self.index(n) for n in a.shape[:-1]]
+                at = ", ".join([*head, f"{r.randrange(a.shape[-1] - 3)}"])
+                return f'T.Shuffle([{a.name}.vload([{at}], "{t}x4")], [{r.randrange(4)}])'
+        if k == 5 and self.helpers and not self.pure:
+            fits = [h for h in self.helpers if h[2] == t and not h[3]]
+            if fits:
+                name, types, _, _ = r.choice(fits)
+                return f"{name}({', '.join(self.leaf(u) for u in types)})"
+        return self.leaf(t)
+
+    def operands(self, t: str, d: int) -> tuple[str, str]:
+        r = self.r
+        k = r.random()
+        if k < 0.2 and t in PAIRS:
+            a, b = r.choice(PAIRS[t])
+            return self.expr(a, d - 1), self.expr(b, d - 1)
+        a, b = self.expr(t, d - 1), self.expr(t, d - 1)
+        if k < 0.45 and (w := self.weak(t)) is not None:
+            return (a, w) if r.random() < 0.6 else (w, b)
+        return a, b
+
+    def int_expr(self, t: str, d: int) -> str:
+        r = self.r
+        bits, signed = S.INTS[t]
+        k = r.random()
+        if k < 0.4:
+            a, b = self.operands(t, d)
+            return f"({a} {r.choice(['+', '-', '*', '+', '-', '*', '&', '|', '^'])} {b})"
+        if k < 0.58:
+            a = self.expr(t, d - 1)
+            if r.random() < 0.45:
+                b = str(r.choice([1, 2, 3, 4, 5, 7, 8, 10, 16, 64, 100, *([-1, -2, -3, -7, -8] if signed else [])]))
+            else:
+                e = self.expr(t, d - 1)
+                b = f"({e} | 1)" if r.random() < 0.9 else e
+            f = r.choice(["//", "%", "//", "%", "truncdiv", "truncmod", "ceildiv", "floordiv", "floormod"])
+            return f"({a} {f} {b})" if f in ("//", "%") else f"T.{f}({a}, {b})"
+        if k < 0.7:
+            a = self.expr(t, d - 1)
+            if r.random() < 0.5:
+                n = str(r.choice([0, 1, 2, 3, bits // 2, bits - 1, r.randrange(bits)]))
+            else:
+                e = self.expr(t, d - 1)
+                n = f"({e} & {bits - 1})" if r.random() < 0.9 else e
+            return f"({a} {r.choice(['<<', '>>'])} {n})"
+        if k < 0.8:
+            a, b = self.operands(t, d)
+            f = r.choice(["min", "max"])
+            return f"{r.choice([f, 'T.' + f])}({a}, {b})"
+        if k < 0.92:
+            a = self.expr(t, d - 1)
+            f = r.choice(["-", "~", "abs", "T.abs", "T.popcount", "T.clz", "-", "~"])
+            return f"({f}{a})" if f in "-~" else f"{f}({a})"
+        if k < 0.95 and t == "int32":
+            return r.choice([f"T.cuda.ffs_u32({self.expr('uint32', d - 1)})", f"({self.condition(d - 1)} + "
+                            f"{self.condition(d - 1)})"])  # fmt: skip
+        a, b, c = (self.expr(t, d - 1) for _ in range(3))
+        return f"T.fma({a}, {b}, {c})"
+
+    def float_expr(self, t: str, d: int) -> str:
+        r = self.r
+        if t == "float8_e8m0fnu":
+            return self.cast_text(t, f"T.abs({self.expr('float32', d - 1)})")
+        k = r.random()
+        if k < 0.5:
+            if t == "float32" and r.random() < 0.12:  # a plain float lifts what is narrower
+                a = self.expr(r.choice(["float16", "bfloat16", "int32", "int8", "uint64", "float8_e4m3fn"]), d - 1)
+                return f"({a} {r.choice('+-*')} {r.choice(['0.5', '1.25', '3.0'])})"
+            a, b = self.operands(t, d)
+            return f"({a} {r.choice('+-*+-*/')} {b})"
+        if k < 0.62:
+            a, b = self.operands(t, d)
+            f = r.choice(["min", "max"])
+            return f"{r.choice([f, 'T.' + f])}({a}, {b})"
+        if k < 0.74:
+            a = self.expr(t, d - 1)
+            f = r.choice(["-", "abs", "T.abs", "T.fabs", "-"])
+            return f"({f}{a})" if f == "-" else f"{f}({a})"
+        if k < 0.82:
+            a, b, c = (self.expr(t, d - 1) for _ in range(3))
+            return f"T.fma({a}, {b}, {c})"
+        if t in S.MINI:
+            return self.leaf(t)
+        a = self.expr(t, d - 1)
+        k = r.randrange(8)
+        if k < 4:
+            f = r.choice(["T.floor", "T.ceil", "T.trunc", "T.round", "T.nearbyint", "round", "T.sqrt"])
+            return f"{f}({a})"
+        if k == 4:
+            return f"T.fmod({a}, {self.expr(t, d - 1)})"
+        if k == 5:
+            e = self.leaf(t)
+            return f"T.copysign({a}, T.Select(T.isnan({e}), T.{t}(-1), {e}))"
+        if k == 6 and t in ("float32", "float64"):
+            return f"T.nextafter({a}, {self.expr(t, d - 1)})"
+        return f"T.ldexp({a}, {self.expr('int32', d - 1)} % {r.choice([8, 40, 200])})"
+
+    def condition(self, d: int) -> str:
+        r = self.r
+        if d <= 0:
+            names = self.names("bool")
+            if names and r.random() < 0.3:
+                return r.choice(names)
+            t = self.dtype()
+            if t == "bool":
+                t = "int32"
+            op = r.choice(["<", "<=", ">", ">=", "==", "!="])
+            return f"({self.leaf(t)} {op} {self.weak(t) or self.leaf(t)})"
+        k = r.random()
+        if k < 0.4:
+            t = self.dtype()
+            if r.random() < 0.2 and t in PAIRS:
+                x, y = r.choice(PAIRS[t])
+                a, b = self.expr(x, d - 1), self.expr(y, d - 1)
+            else:
+                a, b = self.operands(t, d)
+            return f"({a} {r.choice(['<', '<=', '>', '>=', '==', '!='])} {b})"
+        if k < 0.5:
+            t = self.dtype()
+            a, b, c = self.leaf(t), self.expr(t, d - 1), self.leaf(t)
+            ops = [r.choice(["<", "<=", ">", ">=", "==", "!="]) for _ in range(2)]
+            return f"({a} {ops[0]} {b} {ops[1]} {c})"
+        a = self.condition(d - 1)
+        if k < 0.66:
+            return f"({a} {r.choice(['and', 'or'])} {self.condition(d - 1)})"
+        if k < 0.74:
+            return f"(not {a})"
+        if k < 0.8:
+            return f"(~{a})"
+        if k < 0.88:
+            return f"({a} {r.choice('&|^')} {self.condition(d - 1)})"
+        if k < 0.94:
+            return f"T.{r.choice(['isnan', 'isinf', 'isfinite'])}({self.expr(self.float_dtype(), d - 1)})"
+        if k < 0.97:
+            return f"T.Select({a}, {self.condition(d - 1)}, {self.condition(d - 1)})"
+        pointers = [x for x in self.arrays if x.where == "in" and x.symbol is None]
+        if pointers:
+            x = r.choice(pointers)
+            return f"(not T.isnullptr({x.name}.ptr_to([{', '.join('0' * len(x.shape))}])))"
+        return self.cast_text("bool", self.leaf("int32"))
+
+    def value(self, t: str) -> str:
+        return self.expr(t, self.r.choice([1, 2, 2, 3]))
+
+    # ---- statements -------------------------------------------------------------------------------------------
+
+    def block_of(self, n: int) -> list[str]:
+        vars_, arrays, helpers = len(self.vars), len(self.arrays), len(self.helpers)
+        self.depth += 1
+        lines: list[str] = []
+        for _ in range(n):
+            lines += self.statement()
+        self.depth -= 1
+        del self.vars[vars_:], self.arrays[arrays:], self.helpers[helpers:]
+        return ["    " + line for line in lines]
+
+    def statement(self) -> list[str]:
+        r = self.r
+        kinds = [
+            (self.store, 16), (self.new_let, 10), (self.new_cell, 10), (self.assign, 10), (self.augment, 8),
+            (self.tuple_assign, 5), (self.new_array, 5), (self.vector, 6), (self.store_near, 5), (self.atomic, 3),
+            (self.small, 3), (self.call_helper, 4 if self.helpers else 0), (self.leave_loop, 6 if self.in_loop else 0),
+            (self.vector_loop, 3),
+        ]  # fmt: skip
+        if self.depth < 3:
+            kinds += [(self.branch, 10), (self.loop, 12 if self.turns <= 12 else 0), (self.while_loop, 5 if self.turns <= 8 else 0)]
+        if self.depth == 0:
+            kinds += [(self.exchange_shared, 4), (self.define_helper, 5), (self.shared_loop, 2), (self.view, 2)]
+            if math.prod(self.block) % 32 == 0:
+                kinds += [(self.collective, 40)]
+        f = r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
+        return f()
+
+    def target(self, where=("out", "local")) -> tuple[str, str] | None:
+        found = [a for a in self.arrays if a.where in where]
+        if not found:
+            return None
+        a = self.r.choice(found)
+        return self.element(a), a.t
+
+    def any_value(self, t: str) -> str:
+        """Something that is stored into dtype t: mostly of that dtype."""
+        u = t if self.chance(0.65) else self.dtype()
+        if t == "float8_e8m0fnu":
+            return f"T.abs({self.value('float32')})"
+        if self.chance(0.06) and (w := self.weak(t)) is not None:
+            return w
+        return self.value(u)
+
+    def store(self):
+        target = self.target()
+        return [f"{target[0]} = {self.any_value(target[1])}"] if target else self.new_let()
+
+    def new_let(self):
+        r = self.r
+        t, name = self.dtype(), self.fresh("x")
+        e = self.value(t)
+        k = r.randrange(3)
+        if self.chance(0.1) and (self.vars or self.g1):
+            u = self.dtype()
+            if u != "float8_e8m0fnu":
+                line = f"{name}: T.let[T.{u}] = {self.value(t)}"
+                self.vars.append(Var(name, u, "let", self.depth))
+                return [line]
+        text = [f"{name}: T.let = {e}", f"{name}: T.let[T.{t}] = {e}", f"{name} = {e}"][k]
+        kind = "let" if k < 2 or not self.g1 else "cell"
+        lines = [text]
+        self.vars.append(Var(name, t, kind, self.depth))
+        if not self.g1 and k == 2 and self.chance(0.15):  # bound again: another variable
+            u = self.dtype()
+            lines.append(f"{name} = {self.value(u)}")
+            self.vars[-1].t = u
+        return lines
+
+    def new_cell(self):
+        r = self.r
+        t, name = self.dtype(), self.fresh("c")
+        k = r.random()
+        if k < 0.6:
+            lines = [f"{name}: T.{t} = {self.any_value(t)}"]
+        elif k < 0.75:
+            lines = [f"{name}: T.{t}", f"{name} = {self.any_value(t)}"]
+        elif k < 0.85 and self.g1:
+            lines = [f"{name} = {self.value(t)}"]
+        elif k < 0.93:
+            lines = [f'{name} = T.alloc_local((1,), "{t}")', f"{name}[0] = {self.any_value(t)}"]
+        else:
+            # g2: an assignment in an inner block makes it a cell
+            lines = [f"{name} = {self.value(t)}", f"if {self.condition(1)}:", f"    {name} = {self.any_value(t)}"]
+        self.vars.append(Var(name, t, "cell", self.depth))
+        return lines
+
+    def cell(self) -> Var | None:
+        cells = [v for v in self.vars if v.kind == "cell"]
+        return self.r.choice(cells) if cells else None
+
+    def assign(self):
+        c = self.cell()
+        if c is None:
+            return self.new_cell()
+        if self.chance(0.1):
+            d = self.cell()
+            if d.name != c.name and "float8_e8m0fnu" not in (c.t, d.t):
+                return [f"{c.name} = {d.name} = {self.any_value(c.t)}"]
+        return [f"{c.name} = {self.any_value(c.t)}"]
+
+    def augment(self):
+        r = self.r
+        c = self.cell()
+        if c is not None and r.random() < 0.6:
+            place, t = c.name, c.t
+        else:
+            target = self.target()
+            if target is None:
+                return self.new_cell()
+            place, t = target
+        if t == "float8_e8m0fnu":
+            return [f"{place} = {self.any_value(t)}"]
+        if t in S.INTS:
+            op = r.choice(["+", "-", "*", "&", "|", "^", "//", "%", "<<", ">>"])
+            if op in ("//", "%"):
+                return [f"{place} {op}= {r.choice(['3', '7', f'({self.value(t)} | 1)'])}"]
+            if op in ("<<", ">>"):
+                return [f"{place} {op}= {r.choice(['1', '3', f'({self.value(t)} & 7)'])}"]
+        elif t == "bool":
+            return [f"{place} {r.choice('&|^')}= {self.value('bool')}"]
+        else:
+            op = r.choice(["+", "-", "*", "/"])
+        return [f"{place} {op}= {self.value(t)}"]
+
+    def tuple_assign(self):
+        r = self.r
+        cells = [v for v in self.vars if v.kind == "cell" and v.t != "float8_e8m0fnu"]
+        if len(cells) >= 2:
+            a, b = r.sample(cells, 2)
+            if r.random() < 0.5:
+                return [f"{a.name}, {b.name} = {b.name}, {a.name}"]
+            return [f"{a.name}, {b.name} = {self.any_value(a.t)}, {self.any_value(b.t)}"]
+        t, u = self.dtype(), self.dtype()
+        a, b = self.fresh("x"), self.fresh("x")
+        line = f"{a}, {b} = {self.value(t)}, {self.value(u)}"
+        kind = "cell" if self.g1 else "let"
+        self.vars += [Var(a, t, kind, self.depth), Var(b, u, kind, self.depth)]
+        return [line]
+
+    def new_array(self):
+        r = self.r
+        t = self.dtype() if self.chance(0.8) else r.choice(["float4_e2m1fn", "float6_e2m3fn", "float8_e4m3fn"])
+        name = self.fresh("L")
+        shape = r.choice([(2,), (3,), (4,), (4,), (2, 2), (8,)])
+        form = r.randrange(3)
+        dims = ", ".join(map(str, shape))
+        if form == 0:
+            lines = [f'{name} = T.alloc_local(({dims},), "{t}")']
+        elif form == 1:
+            lines = [f'{name} = T.alloc_buffer(({dims},), "{t}", scope="local")']
+        else:
+            lines = [f"{name}: T.{t}[{dims}]"]
+        i = [self.fresh("i") for _ in shape]
+        index = ", ".join(i)
+        if len(shape) == 2:
+            head = f"for {index} in T.grid({dims}):"
+        else:
+            f = r.choice(["range", "T.serial", "T.unroll", "T.parallel"])
+            head = f"for {index} in {f}({dims}):"
+        self.loops += list(zip(i, shape, strict=True))
+        lines += [head, f"    {name}[{index}] = {self.any_value(t)}"]
+        del self.loops[-len(i) :]
+        self.arrays.append(Array(name, t, shape, "local"))
+        return lines
+
+    def vector(self):
+        """Vector values: loads, arithmetic, stores."""
+        r = self.r
+        outs = [a for a in self.arrays if a.where == "out" and a.shape[-1] >= 2 and a.t not in ("float8_e8m0fnu",)]
+        if not outs:
+            return self.store()
+        a = r.choice(outs)
+        n = r.choice([k for k in (2, 4, 8) if k <= a.shape[-1]])
+        e, t = self.vector_value(a.t, n, 2)
+        at = r.randrange(a.shape[-1] - n + 1) // n * n
+        target = r.choice([f"{a.name}[{self.row(a)}, {at}:{at + n}]", f"{a.name}[{self.row(a)}, T.ramp({at}, 1, {n})]"])
+        if self.chance(0.3):
+            name = self.fresh("v")
+            return [f"{name}: T.let = {e}", f"{target} = {self.vector_op(t, n, name)}"]
+        if self.chance(0.2) and "vstore" not in WITHOUT:
+            return [f"{a.name}.vstore([{self.row(a)}, {at}], {self.vector_exact(a.t, n)})"]
+        return [f"{target} = {e}"]
+
+    def vector_exact(self, t, n):
+        return self.cast_text(f"{t}x{n}", self.vector_value(t, n, 1)[0])
+
+    def vector_op(self, t, n, name):
+        r = self.r
+        if t == "bool":
+            return name
+        if t in S.INTS:
+            return f"({name} {r.choice('+-*&|^')} {r.choice([name, self.leaf(t), '1', '3'])})"
+        if t in S.MINI:
+            return f"({name} + {name})" if t != "float8_e8m0fnu" else name
+        return f"({name} {r.choice('+-*')} {r.choice([name, self.leaf(t), '2'])})"
+
+    def vector_value(self, t: str, n: int, d: int) -> tuple[str, str]:
+        """A vector of n lanes that may be stored into dtype t, and its dtype."""
+        r = self.r
+        k = r.random()
+        if d <= 0 or k < 0.35:
+            found = [a for a in self.arrays if a.shape[-1] >= n and a.symbol is None and a.where != "local"]
+            if found:
+                a = r.choice(found)
+                at = r.randrange(a.shape[-1] - n + 1)
+                head = ", ".join([*( [self.row(a)] if a.where == "out" else [self.index(m) for m in a.shape[:-1]])])
+                head = head + ", " if head else ""
+                form = r.randrange(3)
+                if form == 0:
+                    return f"{a.name}[{head}{at}:{at + n}:1]", a.t
+                if form == 1 and "vload" not in WITHOUT:
+                    return f'{a.name}.vload([{head}{at}], "{a.t}x{n}")', a.t
+                return f"{a.name}[{head}T.ramp({at}, 1, {n})]", a.t
+        if k < 0.5:
+            u = self.dtype()
+            return f"T.broadcast({self.expr(u, 1)}, {n})", u
+        if k < 0.6:
+            u = r.choice(["int32", "int64", "int16"])
+            return f"T.ramp({self.expr(u, 1)}, {self.literal(u)}, {n})", u
+        if k < 0.7:
+            e, u = self.vector_value(t, n, d - 1)
+            order = ", ".join(str(r.randrange(n)) for _ in range(n))
+            return f"T.Shuffle([{e}], [{order}])", u
+        if k < 0.8:
+            e, u = self.vector_value(t, n, d - 1)
+            v = self.float_dtype() if r.random() < 0.5 else self.int_dtype()
+            return f'T.cast({e}, "{v}x{n}")', v
+        if k < 0.87:
+            x, u = self.vector_value(t, n, d - 1)
+            y, v = self.vector_value(t, n, d - 1)
+            p = S.promote(u, v)
+            return f"T.Select({self.condition(1)}, {x}, {y})", p
+        x, u = self.vector_value(t, n, d - 1)
+        y, v = self.vector_value(t, n, d - 1)
+        p = S.promote(u, v)
+        if p == "float8_e8m0fnu":
+            return x, u
+        if p == "bool":
+            return f"({x} {r.choice('&|^')} {y})", "bool"
+        if r.random() < 0.15:
+            return f"({x} {r.choice(['<', '==', '>='])} {y})", "bool"
+        if p in S.INTS:
+            return f"({x} {r.choice('+-*&|^')} {y})", p
+        if r.random() < 0.2:
+            return f"T.{r.choice(['min', 'max'])}({x}, {y})", p
+        return f"({x} {r.choice('+-*')} {y})", p
+
+    def vector_loop(self):
+        r = self.r
+        outs = [a for a in self.arrays if a.where == "out" and a.shape[-1] >= 2]
+        if not outs:
+            return self.store()
+        a = r.choice(outs)
+        n = r.choice([k for k in (2, 4, 8) if k <= a.shape[-1]])
+        i = self.fresh("i")
+        self.loops.append((i, n))
+        e = self.any_value(a.t)
+        self.loops.pop()
+        return [f"for {i} in T.vectorized({n}):", f"    {a.name}[{self.row(a)}, {i}] = {e}"]
+
+    def store_near(self):
+        r = self.r
+        a = r.choice([x for x in self.near_arrays])
+        where = f"{a.name}[gid, {r.randrange(a.shape[-1])}]"
+        if r.random() < 0.8:
+            return [f"{where} = T.{r.choice(list(S.NEAR))}({self.value(a.t)})"]
+        return [f"{where} = T.{r.choice(list(S.NEAR2))}({self.value(a.t)}, {self.value(a.t)})"]
+
+    def atomic(self):
+        r = self.r
+        outs = [a for a in self.arrays if a.where == "out" and a.t in ATOMIC and len(a.shape) == 2]
+        if outs and r.random() < 0.5:
+            a = r.choice(outs)
+            pointer = f"{a.name}.ptr_to([gid, {self.index(a.shape[-1])}])"
+            name = self.fresh("x")
+            if r.random() < 0.5:
+                call = f"T.cuda.atomic_add({pointer}, {self.value(a.t)})"
+            else:
+                call = f"T.cuda.atomic_cas({pointer}, {self.leaf(a.t)}, {self.leaf(a.t)})"
+            self.vars.append(Var(name, a.t, "cell", self.depth))
+            return [f"{name}: T.{a.t} = {call}"]
+        a = self.sums
+        return [f"T.cuda.atomic_add({a.name}.ptr_to([{self.index(a.shape[0])}]), {self.value(a.t)})"]
+
+    def small(self):
+        r = self.r
+        return r.choice([
+            ["pass"], ["T.cuda.thread_fence()"], [f"T.evaluate({self.value('int32')})"],
+            [f"assert ({self.value('int32')} | 1) != 0, 'never'"], ['"""text"""'],
+            [f"if {r.choice(['True', 'False', '1', 'None', '2 > 1'])}:", *self.block_of(1)],
+            ['T.attr({"pragma_test": 1})'], ["T.cuda.nano_sleep(5)"],
+        ])  # fmt: skip
+
+    def leave_loop(self):
+        c = self.condition(1)
+        return [f"if {c}:", f"    {self.r.choice(['break', 'continue'])}"]
+
+    def branch(self):
+        r = self.r
+        test = self.condition(2) if r.random() < 0.85 else self.value(r.choice(["int32", "float32", "uint8"]))
+        lines = [f"if {test}:", *self.block_of(r.choice([1, 2]))]
+        if r.random() < 0.25:
+            lines += [f"elif {self.condition(1)}:", *self.block_of(1)]
+        if r.random() < 0.5:
+            lines += ["else:", *self.block_of(r.choice([1, 2]))]
+        return lines
+
+    def loop(self):
+        r = self.r
+        i = self.fresh("i")
+        n = r.choice([1, 2, 3, 4])
+        form = r.randrange(12)
+        extent = n  # the variable is in 0 .. extent-1, if not None
+        t = "int32"
+        keep = self.in_loop
+        if form < 3:
+            head = r.choice([f"range({n})", f"range(0, {n})", f"T.serial({n})", f"T.serial(0, {n})",
+                             f"T.serial({n}, unroll={r.choice(['True', 'False', '2'])})", f"T.parallel({n})",
+                             f'T.serial({n}, annotations={{"pragma_unroll": 1}})'])  # fmt: skip
+        elif form < 5:
+            step = r.choice([1, 2, 3, -1, -2])
+            a, b = r.randrange(-3, 6), r.randrange(-3, 6)
+            f = r.choice([f"range({a}, {b}, {step})", f"T.serial({a}, {b}, step={step})",
+                          f"T.unroll({a}, {b}, step={step})"])  # fmt: skip
+            head, extent, n = f, None, 5
+        elif form < 7:
+            head = f"T.unroll({n})"
+        elif form < 8:
+            e = self.value("int32")
+            head, extent, n = f"range(({e}) % {n + 1})", n, n
+        elif form < 9:
+            a, b = self.value("int32"), self.value("int32")
+            step = r.choice(["", ", 1", ", 2", ", -1"])
+            head, extent, n = f"range(({a}) % 4 - 1, ({b}) % 4{step})", None, 4
+        elif form < 10:
+            t = r.choice(["int64", "uint32"])
+            head, extent = f"range(T.{t}({n}))", n
+            if t == "uint32" and r.random() < 0.5:
+                head = f'T.serial({n}, dtype="uint32")'
+        elif form < 11:
+            j, m = self.fresh("i"), r.choice([1, 2, 3])
+            second = r.choice([f"{m}", f"(1, {m})"])
+            self.loops += [(i, n), (j, m + 1 if second[0] == "(" else m)]
+            self.turns, was = self.turns * n * m, self.turns
+            self.in_loop = False
+            body = self.block_of(r.choice([1, 2]))
+            self.in_loop, self.turns = keep, was
+            del self.loops[-2:]
+            return [f"for {i}, {j} in T.grid({n}, {second}):", *body]
+        else:
+            items = [r.randrange(-4, 9) for _ in range(n)]
+            body_name = i
+            self.turns, was = self.turns * n, self.turns
+            self.in_loop = False
+            body = self.block_of(1)
+            self.in_loop, self.turns = keep, was
+            return [f"for {body_name} in [{', '.join(map(str, items))}]:", *body]
+        if extent is not None and t == "int32":
+            self.loops.append((i, extent))
+        var = Var(i, t, "loop", self.depth + 1)
+        self.vars.append(var)
+        self.turns, was = self.turns * n, self.turns
+        self.in_loop = True
+        body = self.block_of(r.choice([1, 2, 3]))
+        self.in_loop, self.turns = keep, was
+        self.vars.remove(var)
+        if extent is not None and t == "int32":
+            self.loops.pop()
+        return [f"for {i} in {head}:", *body]
+
+    def while_loop(self):
+        r = self.r
+        n = self.fresh("n")
+        lines = [f"{n}: T.int32 = 0"]
+        keep = self.in_loop
+        self.turns, was = self.turns * 3, self.turns
+        self.in_loop = True
+        body = self.block_of(r.choice([1, 2]))
+        self.in_loop, self.turns = keep, was
+        bound = r.randrange(1, 4)
+        test = f"{n} < {bound}" + (f" and {self.condition(1)}" if r.random() < 0.6 else "")
+        if r.random() < 0.2:
+            return [*lines, "while True:", f"    {n} += 1", f"    if {n} > {bound}:", "        break", *body]
+        return [*lines, f"while {test}:", f"    {n} += 1", *body]
+
+    # ---- helpers ----------------------------------------------------------------------------------------------
+
+    def define_helper(self):
+        r = self.r
+        name = self.fresh("h")
+        types = [self.dtype() for _ in range(r.choice([1, 2, 2]))]
+        params = [self.fresh("p") for _ in types]
+        outer = self.cell() if r.random() < 0.3 else None
+        kept = self.vars, self.arrays, self.loops, self.helpers, self.in_loop, self.depth
+        inputs = [a for a in self.arrays if a.where == "in"]
+        self.vars = [Var(p, t, "let", 0) for p, t in zip(params, types, strict=True)]
+        self.arrays, self.loops, self.helpers, self.in_loop, self.depth = inputs, [], [], False, 2
+        body = []
+        stores = False
+        default = r.random() < 0.2
+        if default:
+            flag = self.fresh("f")
+            result_early = None
+        if outer is not None and outer.t != "float8_e8m0fnu":
+            body += [f"nonlocal {outer.name}", f"{outer.name} = {self.any_value(outer.t)}"]
+            stores = True
+        elif self.g1 and r.random() < 0.25 and types[0] != "float8_e8m0fnu":
+            body += [f"{params[0]} = {self.any_value(types[0])}"]  # the caller's variable, if that is one
+            stores = True
+        for _ in range(r.randrange(3)):
+            body += self.new_let()
+        if r.random() < 0.4:
+            body += self.branch() if not stores else []
+        t = self.dtype()
+        if default:
+            result_early = self.value(t)
+            body += [f"if {flag}:", f"    return {result_early}"]
+        body.append(f"return {self.value(t)}")
+        self.vars, self.arrays, self.loops, self.helpers, self.in_loop, self.depth = kept
+        head = ", ".join(params) + (f", {flag}={r.choice(['True', 'False'])}" if default else "")
+        self.helpers.append((name, types, t, stores))
+        return ["@T.inline", f"def {name}({head}):", *["    " + line for line in body]]
+
+    def call_helper(self):
+        r = self.r
+        name, types, t, stores = r.choice(self.helpers)
+        args = []
+        before = []
+        for u in types:
+            cells = [v.name for v in self.vars if v.t == u and v.kind == "cell"]
+            if cells and r.random() < 0.6:
+                args.append(r.choice(cells))
+            elif stores:
+                x = self.fresh("x")
+                before.append(f"{x}: T.{u} = {self.any_value(u)}")
+                self.vars.append(Var(x, u, "cell", self.depth))
+                args.append(x)
+            else:
+                args.append(self.leaf(u))
+        x = self.fresh("x")
+        self.vars.append(Var(x, t, "let", self.depth))
+        return [*before, f"{x}: T.let = {name}({', '.join(args)})"]
+
+    # ---- where threads meet -----------------------------------------------------------------------------------
+
+    def exchange_shared(self):
+        r = self.r
+        t = r.choice([x for x in STORABLE if x != "float8_e8m0fnu"])
+        n, name = math.prod(self.block), self.fresh("S")
+        forms = [f'T.alloc_shared(({n},), "{t}")', f'T.alloc_buffer(({n},), "{t}", scope="shared")']
+        if not self.dynamic:
+            forms.append(f'T.alloc_buffer(({n},), "{t}", scope="shared.dyn")')
+        scope = r.choice(forms)
+        self.dynamic |= "dyn" in scope
+        lines = [f"{name} = {scope}", f"{name}[tid] = {self.any_value(t)}", "T.cuda.cta_sync()"]
+        self.arrays.append(Array(name, t, (n,), "shared"))
+        return lines
+
+    def shared_loop(self):
+        r = self.r
+        t = r.choice(["int32", "float32", "uint8", "float16", "int64"])
+        n, name, i, c = math.prod(self.block), self.fresh("S"), self.fresh("i"), self.fresh("c")
+        lines = [f'{name} = T.alloc_shared(({n},), "{t}")', f"{c}: T.{t} = {self.value(t)}"]
+        self.vars.append(Var(c, t, "cell", self.depth))
+        self.loops.append((i, 3))
+        lines += [f"for {i} in range({r.randrange(1, 4)}):", f"    {name}[tid] = {self.value(t)}", "    T.cuda.cta_sync()",
+                  f"    {c} = {c} {r.choice('+-*')} {name}[(tid + {i}) % {n}]", "    T.cuda.cta_sync()"]  # fmt: skip
+        self.loops.pop()
+        return lines
+
+    def view(self):
+        found = [a for a in self.arrays if a.where == "in" and a.symbol is None and S.BITS[a.t] >= 8]
+        if not found:
+            return self.store()
+        a = self.r.choice(found)
+        n = math.prod(a.shape)
+        shape = self.r.choice([(n,), (2, n // 2)] if n % 2 == 0 else [(n,)])
+        name = self.fresh("W")
+        self.arrays.append(Array(name, a.t, shape, "in", ))
+        self.arrays[-1].where = "view"
+        return [f'{name} = T.decl_buffer(({", ".join(map(str, shape))},), "{a.t}", data={a.name}.data)']
+
+    def collective(self):
+        r = self.r
+        name = self.fresh("x")
+        k = r.randrange(7)
+        if k < 3:
+            t = r.choice(["int32", "float32", "uint32", "int64", "float16", "uint8", "float64", "bfloat16"])
+            f = r.choice(["", "_up", "_down", "_xor"])
+            width = r.choice([32, 32, 16, 8])
+            by = str(r.randrange(width)) if r.random() < 0.6 else f"({self.value('int32')}) % {width}"
+            call = f"T.tvm_warp_shuffle{f}(0xFFFFFFFF, {self.value(t)}, {by}, {width}, 32)"
+        elif k == 3:
+            t, call = "uint32", f"T.cuda.ballot_sync(0xFFFFFFFF, {self.condition(2)})"
+        elif k == 4:
+            t = "int32"
+            call = r.choice([f"T.cuda.any_sync(0xFFFFFFFF, {self.condition(2)})",
+                             f"T.cuda.syncthreads_and({self.condition(2)})",
+                             f"T.cuda.syncthreads_or({self.condition(2)})"])  # fmt: skip
+        elif k == 5:
+            t = "uint32"
+            call = f"T.cuda.reduce_{r.choice(['add', 'min'])}_sync_u32(0xFFFFFFFF, {self.value('uint32')})"
+        else:
+            t = r.choice(["int32", "uint32", "int64"])
+            call = f"T.cuda.warp_{r.choice(['sum', 'min', 'max'])}({self.value(t)})"
+            if r.random() < 0.2:
+                t, call = "bool", "T.cuda.elect_sync()"
+        self.vars.append(Var(name, t, "cell", 0))
+        lines = [f"{name}: T.{t} = {call}"]
+        if r.random() < 0.3:
+            lines.append(r.choice(["T.cuda.cta_sync()", "T.cuda.warp_sync()"]))
+        return lines
+
+    # ---- the kernel -------------------------------------------------------------------------------------------
+
+    def data(self, t, n):
+        return [self.number(t) for _ in range(n)]
+
+    def buffer(self, name, shape, t, symbol=None):
+        dims = [f'"{symbol}"' if self.g1 else symbol] if symbol else [str(n) for n in shape]
+        text = ", ".join(dims) + ","
+        self.args[name] = (shape, self.data(t, math.prod(shape)))
+        return f'{name}: T.Buffer(({text}), "{t}")' if self.g1 else f"{name}: T.Tensor(({text}), T.{t})"
+
+    def kernel(self) -> str:
+        r = self.r
+        params = []
+        symbol = "n" if r.random() < 0.25 else None
+        for k in range(r.choice([2, 3, 4])):
+            t = self.dtype() if r.random() < 0.7 else r.choice(STORABLE)
+            if S.BITS[t] < 6:
+                t = "float8_e5m2"
+            use = symbol if k == 0 else None
+            shape = (r.randrange(3, 9),) if use else r.choice([(4,), (8,), (5,), (3, 4), (2, 8)])
+            self.arrays.append(Array(f"A{k}", t, shape, "in", use))
+            params.append(self.buffer(f"A{k}", shape, t, use))
+        ins = len(self.arrays)
+        for k in range(r.choice([2, 3])):
+            t = self.dtype() if r.random() < 0.6 else r.choice(STORABLE)
+            if S.BITS[t] < 6:
+                t = "float8_e5m2"
+            inner = r.choice([2, 3, 4, 8])
+            blocks, per = math.prod(self.grid), math.prod(self.block)
+            shape = (self.threads, inner) if r.random() < 0.7 else (blocks, per, inner)
+            self.arrays.append(Array(f"O{k}", t, shape, "out"))
+            params.append(self.buffer(f"O{k}", shape, t))
+        t = self.float_dtype()
+        self.near_arrays = [Array("N", t, (self.threads, 3), "near")]
+        self.near.add("N")
+        params.append(self.buffer("N", (self.threads, 3), t))
+        self.sums = Array("U", r.choice(ATOMIC), (4,), "sums")
+        params.append(self.buffer("U", (4,), self.sums.t))
+        for k in range(r.choice([1, 2, 3])):
+            t = r.choice(["int32", "float32", "int64", "uint8", "bool", "float64", "int8", "uint64", "float16", "bfloat16",
+                          "uint32", "int16", "uint16"])  # fmt: skip
+            x = self.number(t)
+            self.args[f"s{k}"] = x
+            self.vars.append(Var(f"s{k}", t, "let", 0))
+            params.append(f"s{k}: T.{t}")
+        del ins
+        if symbol:
+            self.vars.append(Var("n", "int32", "let", 0))
+        head = [] if self.g1 or not symbol else ['n = T.dynamic("n")', ""]
+        lines = self.head()
+        self.loops += [("tid", math.prod(self.block))]
+        body = []
+        for _ in range(self.size):
+            body += self.statement()
+        if r.random() < 0.08:
+            body += [f"if {self.condition(1)}:", "    return", *self.store()]
+        text = [*head, "@T.prim_func" if self.g1 else "@T.function", f"def k({', '.join(params)}):"]
+        return "\n".join([*text, *("    " + line for line in [*lines, *body])]) + "\n"
+
+    def head(self) -> list[str]:
+        r = self.r
+        grid, block = ", ".join(map(str, self.grid)), ", ".join(map(str, self.block))
+        bx, by = self.block[0], self.block[1] if len(self.block) > 1 else 1
+        if self.g1 or r.random() < 0.2:
+            names = ", ".join(["tx", "ty", "tz"][: len(self.block)]), ", ".join(["bx", "by"][: len(self.grid)])
+            lines = ["T.device_entry()", f"{names[1]} = T.cta_id([{grid}])", f"{names[0]} = T.thread_id([{block}])"]
+            x, y, z, b, c = "tx", "ty", "tz", "bx", "by"
+        else:
+            lines = [f"T.device_entry(launch=T.cuda.LaunchConfig(grid=({grid},), block=({block},)))"]
+            x, y, z = (f'T.cuda.thread_idx("{a}")' for a in "xyz")
+            b, c = (f'T.cuda.block_idx("{a}")' for a in "xy")
+        tid = x + (f" + {bx} * {y}" if len(self.block) > 1 else "") + (f" + {bx * by} * {z}" if len(self.block) > 2 else "")
+        bid = b + (f" + {self.grid[0]} * {c}" if len(self.grid) > 1 else "")
+        lines += [f"tid: T.let = {tid}", f"bid: T.let = {bid}", f"gid: T.let = bid * {math.prod(self.block)} + tid"]
+        self.vars += [Var("gid", "int32", "let", 0), Var("bid", "int32", "let", 0)]
+        return lines
+
+
+FORMAT_MAN = {t: m for t, (_, m, _, _, _) in S.FORMATS.items()}

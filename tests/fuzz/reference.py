@@ -1,0 +1,1381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel's text means, in plain Python: the text is read with `ast` and run thread by thread. Nothing of tirx.
+
+The kernel must be free of races: threads of a CTA run one after the other between the places where they meet (barriers,
+shuffles, votes), which stand in the body or in loops and branches that all threads take alike.
+
+    run(text, {"A": (shape, [numbers]), "s": 3}) -> {"A": Buf, ...}     scalars.faults tells what a checked run would report
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+
+from . import scalars as S
+from .scalars import V
+
+TURNS = 20_000  # of all loops of one thread
+SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+ALIASES = {
+    "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "boolean": "bool",
+    **{f"{a}{b}": f"{n}{b}" for a, n in (("i", "int"), ("u", "uint")) for b in (8, 16, 32, 64)},
+}  # fmt: skip
+
+
+class Cell:
+    __slots__ = ("t", "v")
+
+    def __init__(self, t, v=None):
+        self.t, self.v = t, v
+
+
+class Buf:
+    """An array; `at` is where its first element is in the shared list."""
+
+    __slots__ = ("t", "shape", "data", "at", "strides")
+
+    def __init__(self, t, shape, data=None, at=0):
+        self.t, self.shape, self.at = t, tuple(shape), at
+        self.strides = []
+        n = 1
+        for extent in reversed(self.shape):
+            self.strides.insert(0, n)
+            n *= extent
+        self.data = [None] * n if data is None else data
+
+
+class Ptr:
+    __slots__ = ("buf", "at")
+
+    def __init__(self, buf, at):
+        self.buf, self.at = buf, at
+
+
+class Func:
+    __slots__ = ("node", "frame", "kernel", "body", "defaults")
+
+
+class Frame:
+    __slots__ = ("names", "parent", "trail", "outer", "thread", "cells", "own")
+
+    def __init__(self, thread, parent=None):
+        self.names = {}
+        self.parent = parent
+        self.trail = []
+        self.outer = frozenset()
+        self.thread = thread
+        self.cells = frozenset()
+        self.own = frozenset()  # g2: parameters, which an assignment rebinds
+
+    def find(self, name):
+        f = self
+        while f is not None:
+            if name in f.names:
+                return f.names[name]
+            f = f.parent
+        raise S.Refused(f"undefined variable {name}")
+
+    def bind(self, name, value):
+        self.trail.append((name, self.names.get(name)))
+        self.names[name] = value
+
+    def leave(self, mark):
+        trail = self.trail
+        while len(trail) > mark:
+            name, old = trail.pop()
+            if old is None:
+                del self.names[name]
+            else:
+                self.names[name] = old
+
+
+class Thread:
+    __slots__ = ("kernel", "tid", "bid", "frame", "done", "turns", "result")
+
+
+def number(x):
+    """An operand: a cell or a one-element buffer is its value."""
+    if type(x) is Buf:
+        return V(x.t, x.data[x.at])
+    if type(x) is Cell:
+        return V(x.t, x.v)
+    return x
+
+
+def truth(x) -> bool:
+    x = number(x)
+    return bool(x.v) if type(x) is V else bool(x)
+
+
+def as_int(x) -> int:
+    x = number(x)
+    return x.v if type(x) is V else int(x)
+
+
+def is_T(node) -> str | None:
+    """T.name, T.cuda.name -> "name", "cuda.name"."""
+    if isinstance(node, ast.Attribute):
+        if isinstance(node.value, ast.Name) and node.value.id == "T":
+            return node.attr
+        head = is_T(node.value)
+        if head:
+            return f"{head}.{node.attr}"
+    return None
+
+
+def dtype_name(text: str) -> str | None:
+    text = ALIASES.get(text, text)
+    return text if S.scalar(text) in S.BITS else None
+
+
+def dtype_of(node) -> str | None:
+    if isinstance(node, ast.Constant) and type(node.value) is str:
+        return dtype_name(node.value)
+    name = is_T(node)
+    return dtype_name(name) if name else None
+
+
+MEET = {
+    "cuda.cta_sync", "cuda.warp_sync", "tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down",
+    "tvm_warp_shuffle_xor", "cuda.ballot_sync", "cuda.any_sync", "cuda.reduce_add_sync_u32", "cuda.reduce_min_sync_u32",
+    "cuda.syncthreads_and", "cuda.syncthreads_or", "cuda.elect_sync", "cuda.warp_sum", "cuda.warp_min", "cuda.warp_max",
+    "cuda.cta_sum", "cuda.cta_min", "cuda.cta_max", "cuda.warpgroup_sync", "cuda.cluster_sync",
+}  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4)
+def parsed(text: str) -> ast.Module:
+    """Not to be changed."""
+    return ast.parse(text)
+
+
+class Kernel:
+    def __init__(self, text: str, args: dict, contract=False):
+        tree = parsed(text)
+        self.may_meet = any("." + name.rpartition(".")[2] in text for name in MEET)
+        self.contract = contract
+        self.node = next(n for n in reversed(tree.body) if isinstance(n, ast.FunctionDef))
+        self.g1 = any("prim_func" in ast.unparse(d) for d in self.node.decorator_list)
+        self.args = args
+        self.host = {}
+        self.parameters = {}
+        self.cells = self.find_cells(self.node.body)
+        self.helpers = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n is not self.node]
+        self.compiled = {}
+        self.bind_parameters()
+        self.grid, self.block = [1, 1, 1], [1, 1, 1]
+
+    # ---- names --------------------------------------------------------------------------------------------------
+
+    def find_cells(self, body) -> frozenset:
+        """g2 [D 1]: names that are cells: those assigned in an inner block while bound outside."""
+        if self.g1:
+            return frozenset()
+        first, cells = {}, set()
+
+        def targets(t):
+            return [n.id for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+        def visit(statements, path):
+            for n in statements:
+                if isinstance(n, (ast.Assign, ast.AugAssign)):
+                    for name in (x for t in getattr(n, "targets", None) or [n.target] for x in targets(t)):
+                        before = first.setdefault(name, [])
+                        if any(p == path[: len(p)] and p != path for p in before):
+                            cells.add(name)
+                        before.append(path)
+                elif isinstance(n, ast.AnnAssign):
+                    for name in targets(n.target):
+                        first.setdefault(name, []).append(path)
+                elif isinstance(n, ast.FunctionDef):
+                    outer = {x for s in n.body if isinstance(s, ast.Nonlocal) for x in s.names}
+                    cells.update(outer)
+                for field in ("body", "orelse"):
+                    if not isinstance(n, ast.FunctionDef) and getattr(n, field, None):
+                        visit(getattr(n, field), (*path, (id(n), field)))
+
+        visit(body, ())
+        return frozenset(cells)
+
+    def bind_parameters(self):
+        for a in self.node.args.args:
+            call, value = a.annotation, self.args[a.arg]
+            if isinstance(call, ast.Call):
+                shape, data = value
+                t = dtype_of(call.args[1])
+                extents = call.args[0].elts if isinstance(call.args[0], ast.Tuple) else [call.args[0]]
+                for e, n in zip(extents, shape, strict=True):
+                    if isinstance(e, ast.Constant) and type(e.value) is str:
+                        self.host[e.value] = V("int32", n)
+                    elif isinstance(e, ast.Name):
+                        self.host[e.id] = V("int32", n)
+                self.parameters[a.arg] = Buf(t, shape, list(data))
+            else:
+                self.parameters[a.arg] = V(dtype_of(call), value)
+
+    # ---- the launch ---------------------------------------------------------------------------------------------
+
+    def run(self) -> dict:
+        probe = self.thread((0, 0, 0), (0, 0, 0))
+        for n in ast.walk(self.node):
+            if not isinstance(n, ast.Call):
+                continue
+            name = is_T(n.func)
+            if name in ("cta_id", "thread_id"):
+                e = n.args[0]
+                extents = [as_int(self.expr(x)(probe.frame)) for x in (e.elts if isinstance(e, ast.List) else [e])]
+                extents += [1] * (3 - len(extents))
+                if name == "cta_id":
+                    self.grid = extents
+                else:
+                    self.block = extents
+            elif name == "cuda.LaunchConfig":
+                for k in n.keywords:
+                    e = k.value
+                    extents = [as_int(self.expr(x)(probe.frame)) for x in (e.elts if isinstance(e, ast.Tuple) else [e])]
+                    extents += [1] * (3 - len(extents))
+                    if k.arg == "grid":
+                        self.grid = extents
+                    elif k.arg == "block":
+                        self.block = extents
+        gx, gy, gz = self.grid
+        bx, by, bz = self.block
+        for bid in ((x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)):
+            self.shared = {}
+            threads = [self.thread((x, y, z), bid) for z in range(bz) for y in range(by) for x in range(bx)]
+            self.together(self.node.body, threads)
+        return {k: v for k, v in self.parameters.items() if type(v) is Buf}
+
+    def thread(self, tid, bid) -> Thread:
+        t = Thread()
+        t.kernel, t.tid, t.bid, t.done, t.turns = self, tid, bid, False, 0
+        t.frame = Frame(t)
+        t.frame.names.update(self.host)
+        t.frame.names.update(self.parameters)
+        t.frame.cells = self.cells
+        for n in self.helpers:
+            self.define(n, t.frame)
+        return t
+
+    def linear(self, t: Thread) -> int:
+        return t.tid[0] + self.block[0] * (t.tid[1] + self.block[1] * t.tid[2])
+
+    def together(self, body, threads):
+        """Statements that all threads execute; apart only between those where they meet."""
+        i = 0
+        while i < len(body):
+            j = i
+            while j < len(body) and not self.meets(body[j]):
+                j += 1
+            if j > i:
+                run = self.block_of(tuple(body[i:j]))
+                for t in threads:
+                    if not t.done and run(t.frame) == "return":
+                        t.done = True
+            if j < len(body):
+                self.meet(body[j], [t for t in threads if not t.done])
+                j += 1
+            i = j
+
+    def meets(self, node) -> bool:
+        return self.may_meet and any(isinstance(n, ast.Call) and is_T(n.func) in MEET for n in ast.walk(node))
+
+    def meet(self, n, threads):
+        if not threads:
+            return
+        if isinstance(n, ast.For):
+            marks = [len(t.frame.trail) for t in threads]
+            turns = self.turns(n)
+            for value in list(turns(threads[0].frame)):
+                for t in threads:
+                    self.bind_target(n.target, value, t.frame)
+                self.together(n.body, threads)
+                for t, mark in zip(threads, marks, strict=True):
+                    t.frame.leave(mark)
+            return
+        if isinstance(n, ast.If):
+            ways = {truth(self.expr(n.test)(t.frame)) for t in threads}
+            if len(ways) > 1:
+                raise S.Unsure("threads part around a barrier")
+            marks = [len(t.frame.trail) for t in threads]
+            self.together(n.body if ways.pop() else n.orelse, threads)
+            for t, mark in zip(threads, marks, strict=True):
+                t.frame.leave(mark)
+            return
+        call = n.value
+        name = is_T(call.func)
+        rows = [[number(self.expr(a)(t.frame)) for a in call.args] for t in threads]
+        values = self.exchange(name, threads, rows)
+        for t, value in zip(threads, values, strict=True):
+            if isinstance(n, ast.Assign):
+                self.assign(n.targets[0])(t.frame, value)
+            elif isinstance(n, ast.AnnAssign):
+                self.annotated(n, value)(t.frame)
+
+    def exchange(self, name, threads, rows):
+        """The values that the threads get from an operation of all of them."""
+        if name in ("cuda.cta_sync", "cuda.warp_sync", "cuda.warpgroup_sync", "cuda.cluster_sync"):
+            return [None] * len(threads)
+        if name in ("cuda.syncthreads_and", "cuda.syncthreads_or"):
+            votes = [truth(r[0]) for r in rows]
+            v = all(votes) if name.endswith("and") else any(votes)
+            return [V("int32", int(v))] * len(threads)
+        if name in ("cuda.cta_sum", "cuda.cta_min", "cuda.cta_max"):
+            return [self.total(name[-3:], [S.typed(r[0]) for r in rows])] * len(threads)
+        warps = {}
+        for t, r in zip(threads, rows, strict=True):
+            warps.setdefault(self.linear(t) // 32, {})[self.linear(t) % 32] = r
+        out = []
+        for t, r in zip(threads, rows, strict=True):
+            warp, lane = warps[self.linear(t) // 32], self.linear(t) % 32
+            if name.startswith("tvm_warp_shuffle"):
+                out.append(S.typed(warp.get(self.source(name, lane, as_int(r[2]), as_int(r[3])), r)[1]))
+            elif name == "cuda.ballot_sync":
+                out.append(V("uint32", sum(1 << k for k, q in warp.items() if truth(q[1]))))
+            elif name == "cuda.any_sync":
+                out.append(V("int32", int(any(truth(q[1]) for q in warp.values()))))
+            elif name == "cuda.reduce_add_sync_u32":
+                out.append(V("uint32", S.wrap("uint32", sum(S.cast("uint32", q[1]).v for q in warp.values()))))
+            elif name == "cuda.reduce_min_sync_u32":
+                out.append(V("uint32", min(S.cast("uint32", q[1]).v for q in warp.values())))
+            elif name == "cuda.elect_sync":
+                out.append(V("bool", int(lane == min(warp))))
+            else:
+                out.append(self.total(name[-3:], [S.typed(q[0]) for q in warp.values()]))
+        return out
+
+    def total(self, op, values):
+        t = values[0].t
+        if op == "sum" and t in S.FORMATS:
+            raise S.Unsure("order of a sum")
+        return functools.reduce(lambda a, b: S.binary("+" if op == "sum" else op, a, b), values)
+
+    def source(self, name, lane, b, width):
+        low = lane & ~(width - 1)
+        b &= 31
+        if name.endswith("up"):
+            return lane - b if lane - b >= low else lane
+        if name.endswith("down"):
+            return lane + b if lane + b <= low | (width - 1) else lane
+        if name.endswith("xor"):
+            return lane ^ b if lane ^ b <= low | (width - 1) else lane
+        return low | (b & (width - 1))
+
+    # ---- statements ---------------------------------------------------------------------------------------------
+
+    def block_of(self, statements):
+        """frame -> None, "break", "continue" or "return"."""
+        run = self.compiled.get(statements)
+        if run is None:
+            steps = [self.statement(s) for s in statements]
+            steps = [s for s in steps if s]
+
+            def run(frame):
+                for step in steps:
+                    way = step(frame)
+                    if way is not None:
+                        return way
+                return None
+
+            self.compiled[statements] = run
+        return run
+
+    def inner(self, statements):
+        run = self.block_of(tuple(statements))
+
+        def scoped(frame):
+            mark = len(frame.trail)
+            way = run(frame)
+            frame.leave(mark)
+            return way
+
+        return scoped
+
+    def statement(self, n):
+        return getattr(self, "do_" + type(n).__name__)(n)
+
+    def do_Pass(self, n):
+        return None
+
+    def do_Nonlocal(self, n):
+        return None
+
+    def do_Break(self, n):
+        return lambda frame: "break"
+
+    def do_Continue(self, n):
+        return lambda frame: "continue"
+
+    def do_Return(self, n):
+        value = self.expr(n.value) if n.value else None
+
+        def run(frame):
+            if value:
+                frame.thread.result = value(frame)
+            return "return"
+
+        return run
+
+    def do_Expr(self, n):
+        if isinstance(n.value, ast.Constant):
+            return None
+        name = is_T(n.value.func) if isinstance(n.value, ast.Call) else None
+        if name in ("device_entry", "cuda.thread_fence", "attr", "func_attr", "cuda.nano_sleep"):
+            return None
+        if name in ("thread_return", "gpu_thread_return") or (
+            name == "evaluate" and is_T(getattr(n.value.args[0], "func", None)) == "thread_return"
+        ):
+            return lambda frame: "return"
+        value = self.expr(n.value)
+
+        def run(frame):
+            value(frame)
+
+        return run
+
+    def do_Assert(self, n):
+        test = self.expr(n.test)
+
+        def run(frame):
+            if not truth(test(frame)):
+                S.faults.append("assert")
+                raise S.Unsure("assert")
+
+        return run
+
+    def do_If(self, n):
+        test, then, other = self.expr(n.test), self.inner(n.body), self.inner(n.orelse) if n.orelse else None
+
+        def run(frame):
+            if truth(test(frame)):
+                return then(frame)
+            return other(frame) if other else None
+
+        return run
+
+    def do_With(self, n):
+        return self.inner(n.body)
+
+    def do_While(self, n):
+        test, body = self.expr(n.test), self.inner(n.body)
+
+        def run(frame):
+            while truth(test(frame)):
+                frame.thread.turns += 1
+                if frame.thread.turns > TURNS:
+                    raise S.Unsure("endless")
+                way = body(frame)
+                if way == "break":
+                    return None
+                if way == "return":
+                    return way
+            return None
+
+        return run
+
+    def turns(self, n):
+        """frame -> the values of the loop variables, in order."""
+        it = n.iter
+        if isinstance(it, (ast.List, ast.Tuple)):
+            items = [self.expr(e) for e in it.elts]
+            return lambda frame: [e(frame) for e in items]
+        name = is_T(it.func) or it.func.id
+        if name == "grid":
+            sides = []
+            for a in it.args:
+                pair = a.elts if isinstance(a, ast.Tuple) else [None, a]
+                sides.append([self.expr(e) if e else None for e in pair])
+
+            def nest(frame):
+                ends = [(as_int(s(frame)) if s else 0, as_int(e(frame)), e) for s, e in sides]
+                values = [()]
+                for start, extent, _ in ends:
+                    values = [(*v, V("int32", start + k)) for v in values for k in range(extent)]
+                return values if len(ends) > 1 else [v[0] for v in values]
+
+            return nest
+        bounds = [self.expr(a) for a in it.args]
+        step = next((self.expr(k.value) for k in it.keywords if k.arg == "step"), None)
+        forced = next((k.value.value for k in it.keywords if k.arg == "dtype"), None)
+
+        def run(frame):
+            values = [number(b(frame)) for b in bounds]
+            if len(values) == 1:
+                values.insert(0, 0)
+            if len(values) == 2:
+                values.append(number(step(frame)) if step else 1)
+            a, b = S.pair(values[0], values[1])
+            t = forced or S.promote(a.t, b.t)
+            t = "int32" if t == "bool" else t
+            start, stop, k = (S.cast(t, x).v for x in (a, b)), None, as_int(values[2])
+            start, stop = start
+            frame.thread.turns += max(0, (stop - start) // k)
+            if frame.thread.turns > TURNS:
+                raise S.Unsure("endless")
+            return [V(t, x) for x in range(start, stop, k)]
+
+        return run
+
+    def bind_target(self, target, value, frame):
+        if isinstance(target, ast.Tuple):
+            for e, v in zip(target.elts, value, strict=True):
+                frame.bind(e.id, v)
+        else:
+            frame.bind(target.id, value)
+
+    def do_For(self, n):
+        turns, body, target = self.turns(n), self.block_of(tuple(n.body)), n.target
+
+        def run(frame):
+            mark = len(frame.trail)
+            for value in turns(frame):
+                frame.thread.turns += 1
+                if frame.thread.turns > TURNS:
+                    raise S.Unsure("endless")
+                self.bind_target(target, value, frame)
+                way = body(frame)
+                frame.leave(mark)
+                if way == "break":
+                    break
+                if way == "return":
+                    return way
+            return None
+
+        return run
+
+    def do_FunctionDef(self, n):
+        return lambda frame: self.define(n, frame)
+
+    def define(self, n, frame):
+        f = Func()
+        f.node, f.frame = n, frame
+        frame.bind(n.name, f)
+
+    # ---- assignment ---------------------------------------------------------------------------------------------
+
+    def do_Assign(self, n):
+        if isinstance(n.value, (ast.Tuple, ast.List)) and isinstance(n.targets[0], ast.Tuple):
+            return self.unpack(n.targets[0], n.value.elts)
+        value, stores = self.value(n.value), [self.assign(t) for t in n.targets]
+
+        def run(frame):
+            v = value(frame)
+            for store in stores:
+                store(frame, v)
+
+        return run
+
+    def unpack(self, target, elts):
+        values, targets = [self.value(e) for e in elts], target.elts
+        star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+        if star is not None:
+            raise S.Unsure("starred target")
+        stores = [self.assign(t) for t in targets]
+
+        def run(frame):
+            got = [number(v(frame)) for v in values]
+            for store, v in zip(stores, got, strict=True):
+                store(frame, v)
+
+        return run
+
+    def value(self, n):
+        """The right side of an assignment."""
+        return self.root(n)
+
+    def assign(self, target):
+        """(frame, value) -> store into a name or an element."""
+        if isinstance(target, ast.Tuple):
+            stores = [self.assign(t) for t in target.elts]
+
+            def each(frame, value):
+                for store, v in zip(stores, value, strict=True):
+                    store(frame, v)
+
+            return each
+        if isinstance(target, ast.Subscript):
+            element = self.element(target)
+
+            def store_element(frame, value):
+                buf, at = element(frame)
+                self.store(buf, at, number(value))
+
+            return store_element
+        name = target.id
+
+        def store_name(frame, value):
+            if type(value) in (Func, Ptr, Buf, list, tuple):
+                frame.bind(name, value)
+                return
+            value = number(value)
+            old = frame.names.get(name)
+            if old is None:
+                if name in frame.outer:
+                    old = frame.parent.find(name)
+                elif frame.parent is not None:  # an outer cell is stored into without nonlocal too
+                    try:
+                        outer = frame.parent.find(name)
+                    except S.Refused:
+                        outer = None
+                    old = outer if type(outer) is Cell else None
+            if type(old) is Cell and name not in frame.own:
+                old.v = S.stored(old.t, value).v
+            elif type(old) is Buf:
+                old.data[old.at] = S.stored(old.t, value).v
+            else:
+                v = S.typed(value)
+                frame.bind(name, Cell(v.t, v.v) if self.g1 or name in frame.cells else v)
+
+        return store_name
+
+    def store(self, buf, at, value):
+        n = S.lanes(buf.t)
+        if type(at) is tuple:
+            v = S.stored(S.scalar(buf.t), value).v
+            for k, i in enumerate(at):
+                buf.data[i] = v[k] if type(v) is tuple else v
+        elif n > 1:
+            v = S.cast(buf.t, value)
+            buf.data[at] = v.v
+        else:
+            buf.data[at] = S.stored(buf.t, value).v
+
+    def do_AnnAssign(self, n):
+        return self.annotated(n, self.value(n.value) if n.value else None)
+
+    def annotated(self, n, value):
+        a, name = n.annotation, n.target.id
+        if isinstance(a, ast.Subscript) and is_T(a.value) != "let":
+            t = dtype_of(a.value)
+            extents = [self.expr(e) for e in (a.slice.elts if isinstance(a.slice, ast.Tuple) else [a.slice])]
+            return lambda frame: frame.bind(name, Buf(t, [as_int(e(frame)) for e in extents]))
+        let = is_T(a.value if isinstance(a, ast.Subscript) else a) == "let"
+        t = dtype_of(a.slice) if isinstance(a, ast.Subscript) else None if let else dtype_of(a)
+
+        def run(frame):
+            v = value(frame) if callable(value) else value
+            if let and type(v) in (Ptr, Buf, Func):
+                frame.bind(name, v)
+                return
+            v = number(v)
+            if let:
+                frame.bind(name, S.cast(t, S.typed(v, t)) if t else S.typed(v))
+            elif v is None:
+                frame.bind(name, Cell(t))
+            else:
+                frame.bind(name, Cell(t, S.stored(t, v).v))
+
+        return run
+
+    def do_AugAssign(self, n):
+        op, value = SIGNS[type(n.op)], self.root(n.value)
+        if isinstance(n.target, ast.Subscript):
+            element = self.element(n.target)
+
+            def run(frame):
+                buf, at = element(frame)
+                v = number(value(frame))
+                self.store(buf, at, self.binary(op, self.load(buf, at), v))
+
+            return run
+        name, store = n.target.id, self.assign(ast.Name(n.target.id, ast.Store()))
+
+        def run_name(frame):
+            store(frame, self.binary(op, number(frame.find(name)), number(value(frame))))
+
+        return run_name
+
+    # ---- expressions --------------------------------------------------------------------------------------------
+
+    def root(self, n):
+        return self.expr(n)
+
+    def expr(self, n):
+        """frame -> value."""
+        return getattr(self, "of_" + type(n).__name__)(n)
+
+    def of_Constant(self, n):
+        v = n.value
+        return lambda frame: v
+
+    def of_Name(self, n):
+        name = n.id
+
+        def run(frame):
+            v = frame.names.get(name)
+            if v is None:
+                v = frame.find(name)
+            if type(v) is Cell:
+                if v.v is None:
+                    raise S.Unsure("uninitialised")
+                return V(v.t, v.v)
+            if type(v) is Buf and v.shape == (1,):
+                return self.load(v, v.at)
+            return v
+
+        return run
+
+    def of_Tuple(self, n):
+        items = [self.expr(e) for e in n.elts]
+        return lambda frame: [e(frame) for e in items]
+
+    of_List = of_Tuple
+
+    def of_ListComp(self, n):
+        g, item = n.generators[0], self.expr(n.elt)
+        bounds = [self.expr(a) for a in g.iter.args]
+        name = g.target.id
+
+        def run(frame):
+            out, mark = [], len(frame.trail)
+            for k in range(*(as_int(b(frame)) for b in bounds)):
+                frame.bind(name, k)
+                out.append(item(frame))
+                frame.leave(mark)
+            return out
+
+        return run
+
+    of_GeneratorExp = of_ListComp
+
+    def binary(self, op, a, b):
+        if type(a) is not V and type(b) is not V:
+            return eval(f"a {op} b", {"a": a, "b": b}) if op != "/" else a / b
+        return S.binary(op, a, b)
+
+    def of_BinOp(self, n):
+        if isinstance(n.op, ast.Pow):
+            base, power = self.expr(n.left), n.right.value
+            return lambda frame: functools.reduce(lambda a, b: S.binary("*", a, b), [number(base(frame))] * power)
+        op, left, right = SIGNS[type(n.op)], self.expr(n.left), self.expr(n.right)
+
+        def run(frame):
+            return self.binary(op, number(left(frame)), number(right(frame)))
+
+        if not self.contract or op not in ("+", "-"):
+            return run
+        if self.product(n.left):
+            x, y = self.expr(n.left.left), self.expr(n.left.right)
+            return lambda frame: self.fused(op, number(x(frame)), number(y(frame)), number(right(frame)), "left", run, frame)
+        if self.product(n.right):
+            x, y = self.expr(n.right.left), self.expr(n.right.right)
+            return lambda frame: self.fused(op, number(x(frame)), number(y(frame)), number(left(frame)), "right", run, frame)
+        return run
+
+    @staticmethod
+    def product(n):
+        return isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)
+
+    def fused(self, op, x, y, z, side, plain, frame):
+        """x*y + z (left), z + x*y (right), rounded once, where the product has the sum's dtype and that is a wide float."""
+        if type(x) is not V and type(y) is not V:
+            return plain(frame)
+        p, q = S.pair(x, y)
+        t = S.promote(S.scalar(p.t), S.scalar(q.t))
+        zt = S.typed(z, t)
+        if t not in S.WIDE or S.promote(t, S.scalar(zt.t)) != t:
+            return plain(frame)
+        if op == "-" and side == "left":
+            return S.fma(p, q, S.negate(S.cast(t, zt)))
+        if op == "-":
+            return S.fma(S.negate(S.cast(t, p)), q, zt)
+        return S.fma(p, q, zt)
+
+    def of_UnaryOp(self, n):
+        a, op = self.expr(n.operand), type(n.op)
+
+        def run(frame):
+            v = number(a(frame))
+            if op is ast.Not:
+                return V("bool", int(not truth(v))) if type(v) is V else not v
+            if type(v) is not V:
+                return -v if op is ast.USub else ~v if op is ast.Invert else +v
+            return S.negate(v) if op is ast.USub else S.invert(v) if op is ast.Invert else v
+
+        return run
+
+    def of_BoolOp(self, n):
+        items, decides = [self.expr(v) for v in n.values], isinstance(n.op, ast.Or)
+
+        def run(frame):
+            some = False
+            for e in items:
+                v = number(e(frame))
+                some |= type(v) is V
+                if truth(v) == decides:
+                    return V("bool", int(decides)) if some else v
+            return V("bool", int(not decides)) if some else v
+
+        return run
+
+    def of_Compare(self, n):
+        items = [self.expr(v) for v in [n.left, *n.comparators]]
+        ops = [SIGNS[type(op)] for op in n.ops]
+
+        def run(frame):
+            a = number(items[0](frame))
+            for op, e in zip(ops, items[1:], strict=True):
+                b = number(e(frame))
+                if type(a) is not V and type(b) is not V:
+                    r = S.COMPARE[op](a, b)
+                else:
+                    r = S.compare(op, a, b)
+                    if type(r.v) is tuple:
+                        return r
+                if not truth(r):
+                    return r if type(r) is V else V("bool", 0)
+                a = b
+            return r
+
+        return run
+
+    def dry(self, e, frame):
+        """The dtype of what would not be evaluated."""
+        n, turns, was = len(S.faults), frame.thread.turns, self.is_dry
+        self.is_dry = True
+        try:
+            v = number(e(frame))
+        except S.Unsure:
+            raise S.Unsure("dtype of a branch not taken") from None
+        finally:
+            self.is_dry = was
+            del S.faults[n:]
+            frame.thread.turns = turns
+        return v
+
+    is_dry = False
+
+    def choose(self, frame, test, a, b, lazy=True):
+        c = number(test(frame))
+        if type(c) is not V:
+            return (a if c else b)(frame)
+        if type(c.v) is tuple:
+            x, y = (number(e(frame)) for e in (a, b))
+            x, y = S.pair(x, y)
+            t = S.promote(S.scalar(x.t), S.scalar(y.t))
+            n = len(c.v)
+            x, y = S.cast(f"{t}x{n}", x), S.cast(f"{t}x{n}", y)
+            return V(f"{t}x{n}", tuple(p if k else q for k, p, q in zip(c.v, x.v, y.v, strict=True)))
+        if lazy:
+            taken = number((a if c.v else b)(frame))
+            other = self.dry(b if c.v else a, frame)
+            x, y = (taken, other) if c.v else (other, taken)
+        else:
+            x, y = number(a(frame)), number(b(frame))
+        x, y = S.pair(x, y)
+        t = S.promote(S.scalar(x.t), S.scalar(y.t))
+        n = max(S.lanes(x.t), S.lanes(y.t))
+        return S.cast(t if n == 1 else f"{t}x{n}", x if c.v else y)
+
+    def of_IfExp(self, n):
+        test, a, b = self.expr(n.test), self.expr(n.body), self.expr(n.orelse)
+        return lambda frame: self.choose(frame, test, a, b)
+
+    # ---- memory -------------------------------------------------------------------------------------------------
+
+    def holder(self, n):
+        """A buffer by name, without its value."""
+        if isinstance(n, ast.Name):
+            return lambda frame: frame.find(n.id)
+        return self.expr(n)
+
+    def element(self, n):
+        """frame -> (buffer, position or a tuple of them)."""
+        base = self.holder(n.value)
+        dims = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
+        indices = [
+            tuple(self.expr(e) if e else None for e in (d.lower, d.upper, d.step))
+            if isinstance(d, ast.Slice) else self.expr(d) for d in dims
+        ]  # fmt: skip
+
+        def run(frame):
+            buf = base(frame)
+            if type(buf) in (list, tuple):
+                return buf, as_int(indices[0](frame))
+            if type(buf) is Cell:
+                return buf, 0
+            at, vector = buf.at, None
+            for k, (index, stride, extent) in enumerate(zip(indices, buf.strides, buf.shape, strict=True)):
+                if type(index) is tuple:
+                    lo = as_int(index[0](frame)) if index[0] else 0
+                    hi = as_int(index[1](frame)) if index[1] else extent
+                    step = as_int(index[2](frame)) if index[2] else 1
+                    vector = range(lo, hi, step)
+                else:
+                    i = number(index(frame))
+                    i = i.v if type(i) is V else i
+                    if type(i) is tuple:
+                        vector = i
+                        continue
+                    if not 0 <= i < extent:
+                        if self.is_dry:
+                            i = 0
+                        else:
+                            raise S.Unsure(f"index {i} of {extent}")
+                    at += i * stride
+            if vector is None:
+                return buf, at
+            if not self.is_dry and not all(0 <= i < buf.shape[-1] for i in vector):
+                raise S.Unsure("vector index")
+            return buf, tuple(at + i for i in vector)
+
+        return run
+
+    def load(self, buf, at):
+        if type(buf) is Cell:
+            return V(buf.t, buf.v)
+        if type(at) is tuple:
+            v = tuple(buf.data[i] for i in at)
+            if None in v:
+                raise S.Unsure("uninitialised")
+            return V(f"{buf.t}x{len(v)}", v) if len(v) > 1 else V(buf.t, v[0])
+        v = buf.data[at]
+        if v is None:
+            raise S.Unsure("uninitialised")
+        return V(buf.t, v)
+
+    def of_Subscript(self, n):
+        element = self.element(n)
+
+        def run(frame):
+            buf, at = element(frame)
+            return buf[at] if type(buf) in (list, tuple) else self.load(buf, at)
+
+        return run
+
+    def of_Attribute(self, n):
+        name = is_T(n)
+        if name:
+            raise S.Unsure(f"T.{name}")
+        base, attr = self.holder(n.value), n.attr
+
+        def run(frame):
+            buf = base(frame)
+            if attr == "shape":
+                return [x for x in buf.shape]
+            if attr == "data":
+                return Ptr(buf, buf.at)
+            raise S.Unsure(attr)
+
+        return run
+
+    # ---- calls --------------------------------------------------------------------------------------------------
+
+    def of_Call(self, n):
+        name = is_T(n.func)
+        if name is None:
+            if isinstance(n.func, ast.Attribute):
+                return self.method(n)
+            return self.python_call(n)
+        t = dtype_name(name)
+        if t:
+            return self.conversion(t, n)
+        known = getattr(self, "t_" + name.replace(".", "_"), None)
+        if known:
+            return known(n)
+        args = [self.expr(a) for a in n.args]
+        f = FUNCTIONS.get(name)
+        if f is None:
+            raise S.Unsure(f"T.{name}")
+        return lambda frame: f(*[number(a(frame)) for a in args])
+
+    def conversion(self, t, n):
+        a = self.expr(n.args[0])
+
+        def run(frame):
+            v = number(a(frame))
+            if type(v) is str:
+                return V(t, float(v))
+            return S.cast(t, v) if type(v) is V else S.literal(t, v)
+
+        return run
+
+    def python_call(self, n):
+        name = n.func.id
+        if name in ("min", "max"):
+            args = [self.expr(a) for a in n.args]
+            return lambda frame: functools.reduce(
+                lambda a, b: minimum(name, a, b), [number(a(frame)) for a in args]
+            )
+        if name == "abs":
+            a = self.expr(n.args[0])
+            return lambda frame: S.absolute(number(a(frame)))
+        if name == "round":
+            a = self.expr(n.args[0])
+            return lambda frame: exact("round", number(a(frame)))
+        if name == "sum":
+            a = self.expr(n.args[0])
+            return lambda frame: functools.reduce(lambda x, y: self.binary("+", x, number(y)), a(frame), 0)
+        args = [self.holder(a) for a in n.args]
+        words = {k.arg: self.holder(k.value) for k in n.keywords}
+
+        def run(frame):
+            return self.call(
+                frame.find(name), frame, [a(frame) for a in args], {k: a(frame) for k, a in words.items()}
+            )
+
+        return run
+
+    def call(self, f, frame, args, words):
+        """@T.inline: arguments are the caller's variables themselves."""
+        inside = Frame(frame.thread, f.frame)
+        node = f.node
+        inside.outer = frozenset(x for s in node.body if isinstance(s, ast.Nonlocal) for x in s.names)
+        names = [a.arg for a in node.args.args]
+        for name, default in zip(reversed(names), reversed(node.args.defaults), strict=False):
+            inside.names[name] = default.value
+        for name, value in [*zip(names, args, strict=False), *words.items()]:
+            inside.names[name] = value
+        inside.own = frozenset() if self.g1 else frozenset(names)
+        inside.cells = self.find_cells(node.body)
+        frame.thread.result = None
+        self.block_of(tuple(node.body))(inside)
+        return frame.thread.result
+
+    def method(self, n):
+        base, name = self.holder(n.func.value), n.func.attr
+        if name == "astype":
+            value, t = self.expr(n.func.value), dtype_of(n.args[0])
+            return lambda frame: S.cast(t, number(value(frame)))
+        if name == "ptr_to":
+            element = self.element(ast.Subscript(n.func.value, ast.Tuple(n.args[0].elts, ast.Load()), ast.Load()))
+            return lambda frame: Ptr(*element(frame))
+        if name == "vload":
+            element = self.element(ast.Subscript(n.func.value, ast.Tuple(n.args[0].elts, ast.Load()), ast.Load()))
+            k = S.lanes(dtype_of(n.args[1]))
+
+            def vload(frame):
+                buf, at = element(frame)
+                return self.load(buf, tuple(range(at, at + k)) if k > 1 else at)
+
+            return vload
+        if name == "vstore":
+            element = self.element(ast.Subscript(n.func.value, ast.Tuple(n.args[0].elts, ast.Load()), ast.Load()))
+            value = self.expr(n.args[1])
+
+            def vstore(frame):
+                buf, at = element(frame)
+                v = number(value(frame))
+                k = S.lanes(v.t)
+                self.store(buf, tuple(range(at, at + k)) if k > 1 else at, v)
+
+            return vstore
+        raise S.Unsure(name, base)
+
+    def shape_of(self, n):
+        extents = [self.expr(e) for e in (n.elts if isinstance(n, (ast.Tuple, ast.List)) else [n])]
+        return lambda frame: [as_int(e(frame)) for e in extents]
+
+    def t_alloc_local(self, n):
+        shape, t = self.shape_of(n.args[0]), dtype_of(n.args[1])
+        return lambda frame: Buf(t, shape(frame))
+
+    def t_alloc_shared(self, n):
+        shape, t, key = self.shape_of(n.args[0]), dtype_of(n.args[1]), id(n)
+        return lambda frame: self.shared.setdefault(key, Buf(t, shape(frame)))
+
+    def t_alloc_buffer(self, n):
+        scope = next((k.value.value for k in n.keywords if k.arg == "scope"), "local")
+        return self.t_alloc_local(n) if scope == "local" else self.t_alloc_shared(n)
+
+    def t_decl_buffer(self, n):
+        shape, t = self.shape_of(n.args[0]), dtype_of(n.args[1])
+        data = next(self.expr(k.value) for k in n.keywords if k.arg == "data")
+
+        def run(frame):
+            p = data(frame)
+            if p.buf.t != t:
+                raise S.Unsure("another dtype over the same memory")
+            return Buf(t, shape(frame), p.buf.data, p.at)
+
+        return run
+
+    def t_cta_id(self, n):
+        k = len(n.args[0].elts) if isinstance(n.args[0], ast.List) else 1
+        return lambda frame: coordinates(frame.thread.bid, k)
+
+    def t_thread_id(self, n):
+        k = len(n.args[0].elts) if isinstance(n.args[0], ast.List) else 1
+        return lambda frame: coordinates(frame.thread.tid, k)
+
+    def t_lane_id(self, n):
+        return lambda frame: V("int32", self.linear(frame.thread) % 32)
+
+    def t_warp_id(self, n):
+        return lambda frame: V("int32", self.linear(frame.thread) // 32)
+
+    def t_warpgroup_id(self, n):
+        return lambda frame: V("int32", self.linear(frame.thread) // 128)
+
+    def t_warp_id_in_wg(self, n):
+        return lambda frame: V("int32", self.linear(frame.thread) // 32 % 4)
+
+    def t_thread_id_in_wg(self, n):
+        return lambda frame: V("int32", self.linear(frame.thread) % 128)
+
+    t_cuda_lane_id, t_cuda_warp_id, t_cuda_warpgroup_id = t_lane_id, t_warp_id, t_warpgroup_id
+    t_cuda_warp_in_warpgroup, t_cuda_thread_in_warpgroup = t_warp_id_in_wg, t_thread_id_in_wg
+
+    def t_cuda_linear_thread_id(self, n):
+        return lambda frame: V("int32", self.linear(frame.thread))
+
+    t_cuda_thread_rank = t_cuda_linear_thread_id
+
+    def axis(self, n, of):
+        k = "xyz".index(n.args[0].value)
+        return lambda frame: V("int32", of(frame.thread)[k])
+
+    def t_cuda_thread_idx(self, n):
+        return self.axis(n, lambda t: t.tid)
+
+    def t_cuda_block_idx(self, n):
+        return self.axis(n, lambda t: t.bid)
+
+    def t_cuda_block_dim(self, n):
+        return self.axis(n, lambda t: self.block)
+
+    def t_cuda_grid_dim(self, n):
+        return self.axis(n, lambda t: self.grid)
+
+    def t_cast(self, n):
+        a, t = self.expr(n.args[0]), dtype_of(n.args[1])
+        return lambda frame: S.cast(t, number(a(frame)))
+
+    def t_Cast(self, n):
+        a, t = self.expr(n.args[1]), dtype_of(n.args[0])
+        return lambda frame: S.cast(t, number(a(frame)))
+
+    def t_reinterpret(self, n):
+        t = next((dtype_of(k.value) for k in n.keywords if k.arg == "ty"), None)
+        a = self.expr(n.args[0 if t else 1])
+        t = t or dtype_of(n.args[0])
+        return lambda frame: S.reinterpret(t, number(a(frame)))
+
+    def t_Select(self, n):
+        test, a, b = (self.expr(x) for x in n.args)
+        return lambda frame: self.choose(frame, test, a, b, lazy=False)
+
+    def t_if_then_else(self, n):
+        test, a, b = (self.expr(x) for x in n.args)
+        return lambda frame: self.choose(frame, test, a, b)
+
+    t_select = t_if_then_else
+
+    def t_Let(self, n):
+        body, where = self.expr(n.args[0]), n.keywords[0].value
+        names, values = [k.id for k in where.keys], [self.expr(v) for v in where.values]
+
+        def run(frame):
+            mark = len(frame.trail)
+            for name, v in zip(names, values, strict=True):
+                frame.bind(name, S.cast(number(frame.find(name)).t, S.typed(number(v(frame)))))
+            r = number(body(frame))
+            frame.leave(mark)
+            return r
+
+        return run
+
+    def dtype_argument(self, n):
+        return next((dtype_of(k.value) for k in n.keywords if k.arg in ("ty", "dtype")), None) or dtype_of(n.args[-1])
+
+    def t_infinity(self, n):
+        t = self.dtype_argument(n)
+        return lambda frame: V(t, math.inf)
+
+    def t_max_value(self, n):
+        t = self.dtype_argument(n)
+        return lambda frame: V(t, S.limits(t)[1] if t in S.INTS else S.LARGEST[t])
+
+    def t_min_value(self, n):
+        t = self.dtype_argument(n)
+        return lambda frame: V(t, S.limits(t)[0] if t in S.INTS else -S.LARGEST[t])
+
+    def t_address_of(self, n):
+        element = self.element(n.args[0])
+        return lambda frame: Ptr(*element(frame))
+
+    def t_ptr_byte_offset(self, n):
+        p, k, t = self.expr(n.args[0]), self.expr(n.args[1]), self.dtype_argument(n)
+
+        def run(frame):
+            q = p(frame)
+            return Ptr(q.buf, q.at + as_int(k(frame)) // (S.BITS[t] // 8))
+
+        return run
+
+    def t_isnullptr(self, n):
+        p = self.expr(n.args[0])
+
+        def run(frame):
+            p(frame)
+            return V("bool", 0)
+
+        return run
+
+    def t_cuda_ldg(self, n):
+        p = self.expr(n.args[0])
+
+        def run(frame):
+            q = p(frame)
+            return self.load(q.buf, q.at)
+
+        return run
+
+    def t_cuda_atomic_add(self, n):
+        p, v = self.expr(n.args[0]), self.expr(n.args[1])
+
+        def run(frame):
+            q = p(frame)
+            old = self.load(q.buf, q.at)
+            q.buf.data[q.at] = S.arith("+", old.t, old.v, S.cast(old.t, number(v(frame))).v)
+            return old
+
+        return run
+
+    def t_cuda_atomic_cas(self, n):
+        p, want, new = (self.expr(a) for a in n.args)
+
+        def run(frame):
+            q = p(frame)
+            old = self.load(q.buf, q.at)
+            w, v = (S.cast(old.t, S.typed(number(e(frame)), old.t)).v for e in (want, new))
+            if S.to_bits(old.t, old.v) == S.to_bits(old.t, w):
+                q.buf.data[q.at] = v
+            return old
+
+        return run
+
+    def t_evaluate(self, n):
+        return self.expr(n.args[0])
+
+    def t_Shuffle(self, n):
+        vectors = [self.expr(e) for e in n.args[0].elts]
+        indices = [e.value for e in n.args[1].elts]
+
+        def run(frame):
+            values = [number(v(frame)) for v in vectors]
+            flat = [x for v in values for x in (v.v if type(v.v) is tuple else (v.v,))]
+            t, out = S.scalar(values[0].t), tuple(flat[i] for i in indices)
+            return V(f"{t}x{len(out)}", out) if len(out) > 1 else V(t, out[0])
+
+        return run
+
+    def t_ramp(self, n):
+        base, stride, k = self.expr(n.args[0]), self.expr(n.args[1]), n.args[2].value
+
+        def run(frame):
+            a, b = S.pair(number(base(frame)), number(stride(frame)))
+            t = S.promote(a.t, b.t)
+            a, b = S.cast(t, a).v, S.cast(t, b).v
+            return V(f"{t}x{k}", tuple(S.wrap(t, a + b * i) for i in range(k)))
+
+        return run
+
+    t_Ramp = t_ramp
+
+    def t_broadcast(self, n):
+        a, k = self.expr(n.args[0]), n.args[1].value
+
+        def run(frame):
+            v = S.typed(number(a(frame)))
+            return V(f"{v.t}x{k}", (v.v,) * k)
+
+        return run
+
+    t_Broadcast = t_broadcast
+
+
+def coordinates(xyz, k):
+    values = [V("int32", x) for x in xyz[:k]]
+    return values if k > 1 else values[0]
+
+
+def minimum(op, a, b):
+    if type(a) is not V and type(b) is not V:
+        return min(a, b) if op == "min" else max(a, b)
+    return S.binary(op, a, b)
+
+
+def exact(name, a):
+    a = S.to_float(a)
+    t, f = S.scalar(a.t), S.EXACT[name]
+    return S.map_lanes(t, lambda x: S.rounded(t, f(x)), a.v)
+
+
+def near(name, a):
+    a = S.to_float(a)
+    t, f = S.scalar(a.t), S.NEAR[name]
+    return S.map_lanes(t, lambda x: S.rounded(t, f(x)), a.v)
+
+
+def of_two(f, a, b):
+    a, b = S.pair(a, b)
+    t = S.promote(S.scalar(a.t), S.scalar(b.t))
+    t = t if t in S.FORMATS else "float32"
+    a, b = S.cast(t, a), S.cast(t, b)
+    return S.map_lanes(t, lambda x, y: S.rounded(t, f(x, y)), a.v, b.v)
+
+
+def next_after(a, b):
+    a, b = S.pair(a, b)
+    t = S.promote(S.scalar(a.t), S.scalar(b.t))
+    a, b = S.cast(t, a), S.cast(t, b)
+    return S.map_lanes(t, lambda x, y: S.next_after(t, x, y), a.v, b.v)
+
+
+def ldexp(a, n):
+    a, t = S.to_float(a), None
+    t = S.scalar(a.t)
+    return S.map_lanes(t, lambda x, k: S.scale(t, x, k), a.v, S.cast("int32", n).v)
+
+
+def test(f):
+    def run(a):
+        a = S.to_float(a)
+        return S.map_lanes("bool", lambda x: int(f(x)), a.v)
+
+    return run
+
+
+def ffs(a):
+    v = S.cast("uint32", a).v
+    return V("int32", (v & -v).bit_length())
+
+
+FUNCTIONS = {
+    "truncdiv": lambda a, b: S.binary("truncdiv", a, b),
+    "truncmod": lambda a, b: S.binary("truncmod", a, b),
+    "floordiv": lambda a, b: S.binary("//", a, b),
+    "floormod": lambda a, b: S.binary("%", a, b),
+    "ceildiv": lambda a, b: S.binary("ceildiv", a, b) if type(a) is V or type(b) is V else -(-a // b),
+    "Div": lambda a, b: S.binary("/" if S.scalar(a.t) in S.FORMATS else "truncdiv", a, b),
+    "min": lambda a, b: minimum("min", a, b),
+    "max": lambda a, b: minimum("max", a, b),
+    "abs": S.absolute,
+    "fabs": S.absolute,
+    "fma": S.fma,
+    "popcount": lambda a: S.count_bits("popcount", a),
+    "clz": lambda a: S.count_bits("clz", a),
+    "cuda.ffs_u32": ffs,
+    "likely": lambda a: a,
+    "isnan": test(math.isnan),
+    "isinf": test(math.isinf),
+    "isfinite": test(math.isfinite),
+    "ldexp": ldexp,
+    "nextafter": next_after,
+    "copysign": lambda a, b: of_two(S.copy_sign, a, b),
+    **{name: functools.partial(exact, name) for name in S.EXACT},
+    **{name: functools.partial(near, name) for name in S.NEAR},
+    **{name: functools.partial(of_two, f) for name, f in {**S.EXACT2, **S.NEAR2}.items()},
+}
+
+
+def run(text: str, args: dict, contract: bool = False) -> dict:
+    S.faults.clear()
+    return Kernel(text, args, contract).run()

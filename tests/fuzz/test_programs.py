@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random kernels: the emulator computes what the reference does, and every text parses back. TIRX_FUZZ_SECONDS (6) bounds the
+run; seeds 0 .. are always the same, then come those of TIRX_FUZZ_SEED (random, printed with what fails)."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+from fuzz import driver
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SECONDS = float(os.environ.get("TIRX_FUZZ_SECONDS", "6"))
+SEED = int(os.environ.get("TIRX_FUZZ_SEED", "0")) or random.SystemRandom().randrange(1 << 40)
+FOUND = sorted((Path(__file__).parent / "found").glob("*.txt"))
+
+
+def told(tally: driver.Tally) -> None:
+    if tally.failures:
+        pytest.fail("\n\n".join(driver.report(*f) for f in tally.failures[:2]))
+    n = sum(tally.kinds.values())
+    assert tally.kinds["same"] >= 0.9 * n, (tally.kinds, tally.reasons)
+
+
+def test_the_same_kernels_every_time():
+    told(driver.many(0, 150, SECONDS))
+
+
+def test_other_kernels_every_time():
+    told(driver.many(SEED, 10**9, SECONDS, most=2))
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda p: p.stem)
+def test_what_was_found(path):
+    """Kernels that once failed, smaller: the text, then a line `# {arguments}`."""
+    text, _, args = path.read_text().rpartition("\n# ")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(12):
+            o = driver.check(text + "\n", eval(args, {"inf": float("inf"), "nan": float("nan")}), seed=seed)
+            assert o.kind == "same", o.text
+
+
+def test_time_is_bounded():
+    start = time.monotonic()
+    driver.many(5, 10**9, 0.1)
+    assert time.monotonic() - start < 10
