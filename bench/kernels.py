@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of examples/ on a GPU, beside libraries: GEMM beside cuBLAS, row-wise kernels beside a copy.
+"""The kernels of examples/ on a GPU, beside libraries: GEMM beside cuBLAS, attention beside
+cuDNN, row-wise kernels beside a copy.
 
-    python bench/kernels.py [gemm] [rows] [nvrtc] [--quick]
+    python bench/kernels.py [gemm] [rows] [attention] [nvrtc] [--quick]
 
 How it is measured. Calls are captured in CUDA graphs, so that a launch costs what the GPU needs for it and not what the
 host needs. Buffers rotate: a replay walks over several sets that together are larger than twice the L2, so inputs come
@@ -140,6 +141,50 @@ def bench_gemm(sizes):
     print("\n" + rows_as_markdown(header, rows), flush=True)
 
 
+# ---- attention ----------------------------------------------------------------------------------------------------
+
+
+def bench_attention():
+    from attention import attention, reference
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    rows = []
+    for D, heads, batch, L in [(128, 16, 4, 4096), (64, 32, 4, 4096)]:
+        for causal in (False, True):
+
+            def make(D=D, heads=heads, batch=batch, L=L):
+                q, k, v = (torch.randn(batch * heads, L, D, device="cuda").bfloat16() for _ in range(3))
+                return q, k, v, torch.full_like(q, float("nan")), torch.empty(batch * heads, L, device="cuda")
+
+            def library(q, k, v, o, lse, batch=batch, causal=causal):
+                q, k, v = (x.unflatten(0, (batch, -1)) for x in (q, k, v))
+                with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+            sets = sets_of(make, 8 * batch * heads * L * D)
+            exe = tirx.compile(attention.specialize(D=D, CAUSAL=causal), target="cuda")
+            q, k, v, o, lse = sets[0]
+            exe(q, k, v, o, lse)
+            want = reference(q[:4], k[:4], v[:4], causal)[0]
+            error = ((o[:4].double() - want).norm() / want.norm()).item()
+            assert error < 5e-3, f"attention D {D} causal {causal}: relative error {error}"
+            work = 4e-12 * batch * heads * L * L * D * (0.5 if causal else 1)
+            calls = max(len(sets), int(4e-3 / (work / 500)))
+            contestants = [Contestant("cuDNN", library, sets, calls), Contestant("tirx", exe, sets, calls)]
+            for state in ("burst", "sustained"):
+                contest(contestants, state)
+            for c in contestants:
+                cells = []
+                for state in ("burst", "sustained"):
+                    base = statistics.median(contestants[0].times[state])
+                    cells += [figure(c.times[state], work), f"{base / statistics.median(c.times[state]):.3f}"]
+                rows.append([f"D {D}, {batch} x {heads} heads, L {L}{', causal' * causal}", c.name, *cells])
+                print(rows[-1], flush=True)
+            torch.cuda.empty_cache()
+    header = ["bf16 attention", "", "burst TFLOP/s", "x cuDNN", "sustained TFLOP/s", "x cuDNN"]
+    print("\n" + rows_as_markdown(header, rows), flush=True)
+
+
 # ---- kernels that memory limits -------------------------------------------------------------------------------------
 
 
@@ -174,7 +219,7 @@ def bench_rows():
             x = torch.randn(R, N, device="cuda").bfloat16()
             return x, torch.empty_like(x)
 
-        options = [(128, 8), (256, 4), (256, 8)] if N == 4096 else [(256, 4), (512, 2), (256, 8)]
+        options = [(128, 5), (256, 3), (256, 4), (512, 2)] if N == 4096 else [(256, 2), (256, 3), (512, 2)]
         contestants = {
             f"tirx {t} threads x {b}": tirx.compile(softmax.specialize(N=N, THREADS=t, BLOCKS=132 * b), target="cuda")
             for t, b in options
@@ -195,7 +240,7 @@ def bench_rows():
             x = torch.randn(R, N, device="cuda").bfloat16()
             return x, torch.empty_like(x), torch.randn(1, N, device="cuda").bfloat16()
 
-        options = [(128, 5), (256, 3), (256, 4)] if N == 4096 else [(256, 2), (512, 1), (512, 2)]
+        options = [(128, 5), (256, 3), (512, 2)] if N == 4096 else [(256, 2), (512, 2)]
         exes = {
             f"tirx {t} threads x {b}": tirx.compile(rmsnorm.specialize(N=N, THREADS=t, BLOCKS=132 * b), target="cuda")
             for t, b in options
@@ -267,12 +312,14 @@ def bench_nvrtc():
 
 
 def main():
-    wanted = [a for a in sys.argv[1:] if not a.startswith("-")] or ["nvrtc", "rows", "gemm"]
+    wanted = [a for a in sys.argv[1:] if not a.startswith("-")] or ["nvrtc", "rows", "attention", "gemm"]
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}")
     if "nvrtc" in wanted:
         bench_nvrtc()
     if "rows" in wanted:
         bench_rows()
+    if "attention" in wanted:
+        bench_attention()
     if "gemm" in wanted:
         bench_gemm([(4096,) * 3, (8192,) * 3] if QUICK else [(1024,) * 3, (2048,) * 3, (4096,) * 3, (8192,) * 3])
 

@@ -167,6 +167,15 @@ def gemm(
         told: T.uint32 = T.cuda.cvta_generic_to_shared(empty.ptr_to([0]))
         if CLUSTER > 1:
             T.ptx.mapa.shared__cluster.u32(told, told, T.cast(lane % CLUSTER, "uint32"))
+
+        @T.inline
+        def release(s):
+            if lane < CLUSTER:
+                if CLUSTER > 1:
+                    T.ptx.mbarrier.arrive.shared__cluster.b64(told + T.cast(s * 8, "uint32"))
+                else:
+                    T.ptx.mbarrier.arrive.shared.b64(empty.ptr_to([s]))
+
         # where this lane writes in a slice: row l % 16 of the warp's 16 rows, 16-byte piece l // 16 of a pair
         C_row: T.int32 = C_AT + half * (2 * C_BYTES) + (warp * 16 + lane % 16) * 128
         C_piece: T.int32 = lane // 16 ^ lane % 8
@@ -176,11 +185,12 @@ def gemm(
             height: T.int32 = T.min(row_tiles - first, GROUP)
             m: T.int32 = (first + tile % in_group % height) * (BM * CLUSTER) + rank * BM + half * 64
             n: T.int32 = tile % in_group // height * BN
+            before: T.int32 = slot
+            T.cuda.wgmma.fence_operand(*acc)
             for k in range(steps):
                 T.cuda.mbarrier_wait(full.ptr_to([slot]), phase)
                 A_slot: T.let = T.cuda.wgmma.advance(A_desc, slot * A_BYTES)
                 B_slot: T.let = T.cuda.wgmma.advance(B_desc, slot * B_BYTES)
-                T.cuda.wgmma.fence_operand(*acc)
                 T.ptx.wgmma.fence.sync.aligned()
                 for kk in T.unroll(BK // 16):
                     T.ptx[f"wgmma.mma_async.sync.aligned.m64n{BN}k16.f32.{PTX_TYPE[dtype]}.{PTX_TYPE[dtype]}"](
@@ -191,17 +201,17 @@ def gemm(
                         *(1, 1, 0, 0),
                     )
                 T.ptx.wgmma.commit_group.sync.aligned()
-                T.ptx.wgmma.wait_group.sync.aligned(0)
-                T.cuda.wgmma.fence_operand(*acc)
-                if lane < CLUSTER:
-                    if CLUSTER > 1:
-                        T.ptx.mbarrier.arrive.release.cluster.shared__cluster.b64(told + T.cast(slot * 8, "uint32"))
-                    else:
-                        T.ptx.mbarrier.arrive.shared.b64(empty.ptr_to([slot]))
+                T.ptx.wgmma.wait_group.sync.aligned(1)  # the group before this one is done: its slot is free
+                if k != 0:
+                    release(before)
+                before = slot
                 slot += 1
                 if slot == STAGES:
                     slot = 0
                     phase = phase ^ 1
+            T.ptx.wgmma.wait_group.sync.aligned(0)
+            T.cuda.wgmma.fence_operand(*acc)
+            release(before)
             for s in T.unroll(BN // 64):
                 buffer: T.let = s % 2 * C_BYTES
                 if warp == 0:

@@ -15,8 +15,8 @@ so each exponential is computed once, too. They are powers of two, as the hardwa
 The exchange goes through shared memory: 32 bytes a warp, one barrier. The next row uses the other half of the scratch
 array, so that a fast warp does not overwrite what a slow one still reads, and no second barrier is needed.
 
-The grid is persistent: BLOCKS blocks, as many as the GPU runs at once (132 SMs x 8), walk over the rows in strides. One
-can ask for more bytes in flight, but eight blocks an SM already keep the memory busy.
+The grid is persistent: BLOCKS blocks, about as many as the GPU runs at once, walk over the rows in strides, and each
+asks for its next row before it begins with this one: the memory never waits for arithmetic or for the barrier.
 
 16-byte accesses come from `T.vectorized`: the loop over a vector's elements is one load. The compiler records that it
 relies on rows that start at multiples of 16 bytes, and the call checks that. N must be a multiple of the vector's
@@ -46,7 +46,7 @@ def softmax(
     N: T.constexpr,
     dtype: T.constexpr = "bfloat16",
     THREADS: T.constexpr = 128,
-    BLOCKS: T.constexpr = 132 * 8,
+    BLOCKS: T.constexpr = 132 * 5,
 ):
     rows = T.int32()
     X = T.match_buffer(x, (rows, N), dtype, align=16)
@@ -59,18 +59,28 @@ def softmax(
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
     tid = T.thread_id([THREADS])
+    ahead = T.alloc_local((PIECES * VEC,), dtype)
     v = T.alloc_local((PIECES * VEC,), "float32")
     scratch = T.alloc_shared((2, WARPS, 2), "float32")
     turn: T.int32 = 0
-    for row in range(block, rows, BLOCKS):
+
+    @T.inline
+    def load(row):
         for p in T.unroll(PIECES):
             c: T.let = (p * THREADS + tid) * VEC
             if c < N:
                 for i in T.vectorized(VEC):
-                    v[p * VEC + i] = T.cast(X[row, c + i], "float32")
-            else:
-                for i in T.unroll(VEC):
-                    v[p * VEC + i] = -T.infinity("float32")
+                    ahead[p * VEC + i] = X[row, c + i]
+
+    for i in T.unroll(PIECES * VEC):
+        ahead[i] = T.cast(-T.infinity("float32"), dtype)
+    if block < rows:
+        load(block)
+    for row in range(block, rows, BLOCKS):
+        for i in T.unroll(PIECES * VEC):
+            v[i] = T.cast(ahead[i], "float32")
+        if row + BLOCKS < rows:
+            load(row + BLOCKS)
         top: T.float32 = v[0]
         for i in T.unroll(1, PIECES * VEC):
             top = T.max(top, v[i])

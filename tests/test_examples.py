@@ -10,7 +10,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
 
 
-GPU_ONLY = {"hopper_gemm"}
+GPU_ONLY = {"attention", "hopper_gemm"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tensor core kernels of examples/: NVRTC takes every variant; on a Hopper GPU they are held against float64."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import tirx
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+
+import attention
+import hopper_gemm
+
+GEMMS = [
+    {},
+    {"dtype": "float16"},
+    {"CLUSTER": 1, "GROUP": 4},
+    {"BN": 128, "STAGES": 6},
+    {"BN": 192, "STAGES": 4},
+    {"BN": 64, "STAGES": 4, "CLUSTER": 1},
+]
+ATTENTIONS = [{"D": d, "CAUSAL": c} for d in (64, 128) for c in (False, True)] + [{"dtype": "float16"}]
+
+
+def names(variants):
+    return [" ".join(f"{k}={v}" for k, v in o.items()) or "default" for o in variants]
+
+
+def is_good(kernel, instructions):
+    exe = tirx.compile(kernel, target="cuda:sm_90a")
+    assert exe.source.count("wgmma.mma_async") == instructions
+    assert ".local" not in exe.ptx
+    assert "__launch_bounds__(384, 1)" in exe.source
+    assert exe.cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("variant", GEMMS, ids=names(GEMMS))
+def test_gemm_is_assembled(variant, nvrtc):
+    is_good(hopper_gemm.gemm.specialize(**variant), 1)
+
+
+@pytest.mark.parametrize("variant", ATTENTIONS, ids=names(ATTENTIONS))
+def test_attention_is_assembled(variant, nvrtc):
+    is_good(attention.attention.specialize(**variant), 2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("variant", GEMMS, ids=names(GEMMS))
+def test_gemm(variant, torch):
+    hopper_gemm.check(**{"dtype": "bfloat16", **variant})
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("variant", ATTENTIONS, ids=names(ATTENTIONS))
+def test_attention(variant, torch):
+    attention.check(variant.get("D", 128), variant.get("CAUSAL", False), variant.get("dtype", "bfloat16"))
