@@ -701,7 +701,7 @@ as_bits(tx_code *g, tx_val v)
     tx_dtype u = uint_of(bits);
     if (v.vt == VT_B)
         return tx_code_cast(g, u, v);
-    if (is_int(v.vt))
+    if (is_int(v.vt) && !tx_is_handle(v.t)) /* the range of a pointer says nothing about its bits */
         return code_arith_int_to_int(g, u, v);
     int64_t lo, hi;
     limits(u, &lo, &hi);

@@ -19,7 +19,9 @@
     X(rem) X(up) X(down) X(bfly) X(idx) X(all) X(any) X(uni) X(ballot) X(inc) X(dec) X(exch) X(cas) X(arrive) \
     X(sync) X(red) X(to) X(global) X(shared) X(local) X(u2) X(u4) X(s2) X(s4) X(u8) X(s8) X(u16) X(s16) \
     X(aligned) X(arrive_drop) X(relaxed) X(noComplete) X(expect_tx) X(noinc) X(read) X(async) X(mbarrier_init) \
-    X(f32) X(f64) X(s32) X(s64) X(u32) X(u64) X(b32) X(b64) X(f16) X(bf16) X(multicast) X(wait)
+    X(f32) X(f64) X(s32) X(s64) X(u32) X(u64) X(b32) X(b64) X(f16) X(bf16) X(multicast) X(wait) \
+    X(global_address) X(rank) X(box_dim) X(global_dim) X(element_stride) X(global_stride) X(elemtype) \
+    X(interleave_layout) X(swizzle_mode) X(fill_mode)
 // clang-format on
 enum tx_ptx_token {
 #define X(n) TK_##n,

@@ -61,6 +61,21 @@ void tx_tensormap_encode(const tx_tensormap *t, void *bytes);
 /* The map behind 128 bytes that tx_tensormap_encode or the driver (for sm_90) wrote, and that tensormap.replace may have
  * changed since. false: they are no map. TF32 types come back as such; box[] and estride[] of the unused dimensions are 1. */
 bool tx_tensormap_decode(const void *bytes, tx_tensormap *t);
+/* Fields that tensormap.replace changes; ord counts dimensions, for strides those from 1 on. Values are those of the
+ * instruction: the rank less 1, the code of the type in the map (11 and 12: TF32, TF32_FTZ). false: out of range, nothing done. */
+enum tx_tm_field {
+    TX_TM_GLOBAL_ADDRESS,
+    TX_TM_RANK_FIELD,
+    TX_TM_BOX_DIM,
+    TX_TM_GLOBAL_DIM,
+    TX_TM_ELEMENT_STRIDE,
+    TX_TM_GLOBAL_STRIDE,
+    TX_TM_ELEMTYPE,
+    TX_TM_INTERLEAVE_LAYOUT,
+    TX_TM_SWIZZLE_MODE,
+    TX_TM_FILL_MODE
+};
+bool tx_tensormap_replace(void *bytes, enum tx_tm_field field, int ord, uint64_t v);
 /* Bytes that one box takes in shared memory and that complete_tx counts: full boxes, whatever lies outside. */
 int64_t tx_tensormap_box_bytes(const tx_tensormap *t);
 

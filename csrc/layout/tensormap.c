@@ -491,3 +491,60 @@ tx_tensormap_decode(const void *bytes, tx_tensormap *t)
         t->channels = 0;
     return true;
 }
+
+/* ---- tensormap.replace ------------------------------------------------------------------------------------------------ */
+
+/* Bits of a word anew. */
+static bool
+tm_put(uint64_t *words, int word, int bit, int width, uint64_t v)
+{
+    uint64_t mask = ((UINT64_C(1) << width) - 1) << bit;
+
+    words[word] = (words[word] & ~mask) | (v << bit & mask);
+    return true;
+}
+
+static bool
+tm_put_stride(uint64_t *w, int ord, uint64_t v)
+{
+    int word, bit, d = ord + 1;
+
+    if (d >= TX_TM_RANK || v % 16 != 0 || v >> 40 != 0)
+        return false;
+    tm_stride_place(d, &word, &bit);
+    return tm_put(w, word, bit, 32, v >> 4) && tm_put(w, 3, 28 + 4 * d, 4, v >> 36);
+}
+
+static bool
+tm_put_box(uint64_t *w, int ord, uint64_t v)
+{
+    if (v < 1 || v > 256)
+        return false;
+    return ord == 0 ? tm_put(w, 6, 56, 8, v - 1) : tm_put(w, 7, 8 * (ord - 1), 8, v - 1);
+}
+
+bool
+tx_tensormap_replace(void *bytes, enum tx_tm_field field, int ord, uint64_t v)
+{
+    uint64_t w[TX_TM_BYTES / 8];
+    bool ok = ord >= 0 && ord < TX_TM_RANK, tf32 = v >= 11;
+
+    memcpy(w, bytes, sizeof w);
+    switch (field) {
+    case TX_TM_GLOBAL_ADDRESS: ok = v % 16 == 0 && v >> 57 == 0 && (w[0] = v, true); break;
+    case TX_TM_RANK_FIELD: ok = v < TX_TM_RANK && tm_put(w, 1, 4, 3, v); break;
+    case TX_TM_BOX_DIM: ok = ok && tm_put_box(w, ord, v); break;
+    case TX_TM_GLOBAL_DIM: /* 2**32 reads 0 in the register */
+        ok = ok && v >> 32 == 0 && tm_put(w, 4 + ord / 2, ord % 2 ? 32 : 0, 32, v - 1);
+        break;
+    case TX_TM_ELEMENT_STRIDE: ok = ok && v >= 1 && v <= 8 && tm_put(w, 6, 32 + 3 * ord, 3, v - 1); break;
+    case TX_TM_GLOBAL_STRIDE: ok = ok && tm_put_stride(w, ord, v); break;
+    case TX_TM_ELEMTYPE: ok = v <= 12 && tm_put(w, 1, 7, 4, tf32 ? v - 4 : v) && tm_put(w, 1, 16, 1, tf32); break;
+    case TX_TM_INTERLEAVE_LAYOUT: ok = v <= 2 && tm_put(w, 1, 11, 2, v); break;
+    case TX_TM_SWIZZLE_MODE: ok = v <= 3 && tm_put(w, 1, 13, 2, v) && tm_put(w, 1, 19, 2, 0); break;
+    case TX_TM_FILL_MODE: ok = v <= 1 && tm_put(w, 1, 15, 1, v); break;
+    }
+    if (ok)
+        memcpy(bytes, w, sizeof w);
+    return ok;
+}
