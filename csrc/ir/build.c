@@ -128,6 +128,9 @@ tx_seq(tx_ctx *c, const tx_node *const *stmts, uint32_t n)
                 return NULL;
         return tx_seq(c, flat.at, flat.n);
     }
+    for (uint32_t i = 0; i + 1 < n; i++) /* nothing runs behind a jump */
+        if (stmts[i]->op == TX_OP_BREAK || stmts[i]->op == TX_OP_CONTINUE || stmts[i]->op == TX_OP_RETURN)
+            n = i + 1;
     if (n == 1)
         return stmts[0];
     return tx_make_at(c, n ? stmts[0]->span : c->span, TX_OP_SEQ, TX_VOID, (tx_payload){0}, stmts, n);

@@ -253,15 +253,8 @@ print_func(tx_printer *p, const tx_func *f, const tx_str *name)
     own = name->text;
     print_decorator(p, f);
     tx_print_line(p);
-    /* the function's own name is free inside of it, but must be a word */
-    size_t n = 0;
-    for (; own[n] && n < sizeof word - 1; n++)
-        word[n] =
-            (own[n] >= '0' && own[n] <= '9') || (own[n] >= 'a' && own[n] <= 'z') || (own[n] >= 'A' && own[n] <= 'Z')
-                ? own[n]
-                : '_';
-    word[n] = 0;
-    tx_sb_f(out, "def %s(", n ? word : "f");
+    tx_print_word(own, word, sizeof word); /* the function's own name is free inside of it */
+    tx_sb_f(out, "def %s(", word);
     p->base_level = ++p->level;
     tx_print_scan(p, f);
     name_params(p, f, names);

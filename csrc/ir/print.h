@@ -54,6 +54,7 @@ const tx_str *tx_print_fresh(tx_printer *p, const tx_str *hint);
 const char *tx_print_name(tx_printer *p, const void *of, const tx_str *hint);
 const char *tx_print_outer_name(tx_printer *p, const void *of, const tx_str *hint); /* before the function */
 const char *tx_print_known(const tx_printer *p, const void *of);                    /* or NULL */
+void tx_print_word(const char *text, char *word, size_t size); /* the text as a word of Python; "f" for an empty one */
 void tx_print_use_name(tx_printer *p, const void *of, const char *name);
 
 /* ---- print_expr.c ---- */

@@ -574,11 +574,12 @@ print_call_func(tx_printer *p, const tx_node *n)
 {
     const tx_call *call = n->u.call;
     const tx_str *name = call->name ? call->name : call->func ? call->func->name : NULL;
+    char word[130];
 
     if (p->module_class)
         tx_sb_f(p->out, "%s.", p->module_class);
-    tx_sb_puts(p->out, name ? name->text : "f");
-    tx_sb_putc(p->out, '(');
+    tx_print_word(name ? name->text : "", word, sizeof word);
+    tx_sb_f(p->out, "%s(", word);
     for (uint32_t i = 0; i < n->nargs; i++) {
         const tx_node *a = n->arg[i];
         tx_sb_puts(p->out, i ? ", " : "");

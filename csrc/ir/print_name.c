@@ -69,6 +69,19 @@ cleaned(tx_printer *p, const tx_str *hint)
     return tx_intern(p->c, buf, n);
 }
 
+/* Letters beyond ASCII stay: a function's name was one of Python's. */
+void
+tx_print_word(const char *text, char *word, size_t size)
+{
+    size_t n = 0;
+
+    for (; text[n] && n < size - 1; n++)
+        word[n] = is_word((unsigned char)text[n]) || (unsigned char)text[n] >= 0x80 ? text[n] : '_';
+    if (n == 0)
+        word[n++] = 'f';
+    word[n] = 0;
+}
+
 static const tx_str *
 fresh_name(tx_printer *p, const tx_str *hint)
 {

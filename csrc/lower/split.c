@@ -35,16 +35,20 @@ need(needs *s, tx_var *v)
     }
 }
 
-/* What a bounds check of an access reads beyond the element index. */
+/* What a bounds check of an access reads beyond the element index, and what the declared extent is made of. */
 static void
 visit_check(needs *s, const tx_node *n, uint32_t first)
 {
     const tx_buffer *b = n->u.buf->origin;
     bool saved = s->checks;
 
-    if (n->flags & TX_NF_INBOUNDS)
-        return;
     s->checks = true;
+    if (n->u.buf->flags & TX_BUF_FLAT)
+        visit(s, n->u.buf->shape[0]);
+    if (n->flags & TX_NF_INBOUNDS) {
+        s->checks = saved;
+        return;
+    }
     for (uint32_t i = first; i < n->nargs; i++)
         visit(s, n->arg[i]);
     for (int d = 0; b && d < b->rank; d++)
