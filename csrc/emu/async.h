@@ -171,6 +171,9 @@ tx_act_has(const tx_act *a, enum tx_ptx_token t)
     return tx_has_tok(a->k, t);
 }
 
+bool tx_act_whole(const tx_act *a); /* matrix.c */
+const uint32_t *tx_act_row(const tx_act *a, int i, uint32_t *room);
+
 tx_mbar *tx_mbar_at(const tx_cta *cta, uint32_t off); /* NULL: no live one */
 void tx_mbar_name(const tx_vm *vm, tx_emu_report *r, const tx_cta *cta, uint32_t off);
 /* An engine has moved n bytes or brought an arrival for each of `count` threads. */

@@ -141,7 +141,7 @@ static bool
 code_ptx_gather(parts *p, tx_val *result)
 {
     tx_ptx_op *k = &p->op;
-    bool agent = k->emu->how == PH_AGENT;
+    bool agent = k->emu->how == PH_AGENT || k->emu->how == PH_MATRIX;
     unsigned most_in = agent ? TX_PTX_IN_MAX : TX_PTX_IN, most_out = agent ? TX_PTX_OUT_MAX : TX_PTX_OUT;
     for (uint32_t i = 0; i < p->call->nargs; i++) {
         tx_ptx_ty t = arg_type(p, i);
@@ -241,9 +241,16 @@ by_agent(parts *p)
 {
     tx_val result[TX_PTX_OUT_MAX];
     uint32_t at;
-    p->g->agents = true;
+    if (p->op.emu->how == PH_AGENT)
+        p->g->agents = true;
     if (!code_ptx_gather(p, result))
         return;
+    if (strchr(p->row->flags, 'C')) { /* .aligned: the warp's lanes come together; this orders nothing */
+        tx_val all = tx_val_int(TX_U32, TX_FULL);
+        at = tx_code_emit(p->g, V_WSYNC, 1, 0, 0, tx_code_operand(p->g, &all), 0, 0);
+        p->g->code.at[at].imm = tx_code_live(p->g);
+        p->g->code.at[at].site = site(p, "waits at");
+    }
     p->op.live = tx_code_live(p->g);
     at = tx_code_emit(p->g, V_AGENT, 0, 0, 0, 0, 0, keep_op(p));
     p->g->code.at[at].site = site(p, family_role(p));
@@ -489,7 +496,8 @@ instruction(parts *p)
         v = tx_code_cast(p->g, element_dtype(p->n->arg[0]), v);
         store_results(p, &v);
         return;
-    case PH_AGENT: by_agent(p); return;
+    case PH_AGENT:
+    case PH_MATRIX: by_agent(p); return;
     case PH_NOTHING: tx_code_emit(p->g, V_FENCE, 0, 0, 0, 0, 0, 0); return;
     default: code_ptx_unsupported(p); return;
     }
@@ -509,6 +517,7 @@ tx_code_ptx(tx_code *g, const tx_node *n)
     p.row = &tx_ptx_rows(&nrows)[p.call->row];
     p.op.emu = tx_ptx_emu_of(p.call->row);
     p.op.row = p.call->row;
+    memcpy(p.op.choice, p.call->choice, sizeof p.op.choice);
     read_tokens(&p);
     if (guarded) {
         tx_val c = tx_code_cast(g, TX_BOOL, tx_code_expr(g, n->arg[p.call->nargs], 0));

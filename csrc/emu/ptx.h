@@ -21,7 +21,7 @@
     X(aligned) X(arrive_drop) X(relaxed) X(noComplete) X(expect_tx) X(noinc) X(read) X(async) X(mbarrier_init) \
     X(f32) X(f64) X(s32) X(s64) X(u32) X(u64) X(b32) X(b64) X(f16) X(bf16) X(multicast) X(wait) \
     X(global_address) X(rank) X(box_dim) X(global_dim) X(element_stride) X(global_stride) X(elemtype) \
-    X(interleave_layout) X(swizzle_mode) X(fill_mode)
+    X(interleave_layout) X(swizzle_mode) X(fill_mode) X(trans) X(m8n8) X(tf32) X(e4m3) X(e5m2)
 // clang-format on
 enum tx_ptx_token {
 #define X(n) TK_##n,
@@ -67,7 +67,7 @@ typedef void (*tx_ptx_lane)(const tx_ptx_env *e, const uint64_t *in, uint64_t *o
 /* All lanes that take part, in[argument][lane]; a lane that must not be read is reported by the caller: it gives its number. */
 typedef int (*tx_ptx_warp)(const tx_ptx_op *k, uint32_t there, uint64_t (*in)[TX_LANES], uint64_t (*out)[TX_LANES]);
 
-enum tx_ptx_how { PH_LANE, PH_WARP, PH_LD, PH_ST, PH_ATOM, PH_BAR, PH_WSYNC, PH_ACTIVE, PH_NOTHING, PH_AGENT, PH_LATER };
+enum tx_ptx_how { PH_LANE, PH_WARP, PH_LD, PH_ST, PH_ATOM, PH_BAR, PH_WSYNC, PH_ACTIVE, PH_NOTHING, PH_AGENT, PH_MATRIX, PH_LATER };
 struct tx_act;
 typedef struct tx_ptx_emu { /* what the `emu` column of ptx.def names */
     const char *name;
@@ -85,6 +85,7 @@ struct tx_ptx_op {
     uint64_t tok[4];
     uint16_t nin, nout;
     uint16_t row;
+    int8_t choice[TX_PTX_MAX_PARTS];
     uint32_t live; /* agents: what must be equal where parts of a warp join again */
     tx_ptx_ty *in_t, *out_t;
     tx_vreg *in, *out;
@@ -98,6 +99,7 @@ tx_has_tok(const tx_ptx_op *k, enum tx_ptx_token t)
 
 uint64_t tx_ptx_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane);
 void tx_ptx_put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v);
+const char *tx_ptx_slot(const tx_ptx_op *k, const char *slot); /* the chosen token, NULL: none */
 extern const tx_ptx_emu tx_mbar_wait_loop; /* T.cuda.mbarrier_wait */
 
 /* ptx_round.c: numbers and codes. A number is (h + l) * 2^e, l below half a unit of h or 0. */

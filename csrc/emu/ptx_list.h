@@ -22,6 +22,11 @@
     static int agent_##n(const struct tx_act *a);                            \
     const tx_ptx_emu tx_emu_ptx_##n = {#n, PH_AGENT, NULL, NULL, agent_##n}; \
     static int agent_##n(const struct tx_act *a)
+/* The same, of matrices in registers: nothing of it is asynchronous. */
+#define TX_PTX_MATRIX(n)                                                      \
+    static int agent_##n(const struct tx_act *a);                             \
+    const tx_ptx_emu tx_emu_ptx_##n = {#n, PH_MATRIX, NULL, NULL, agent_##n}; \
+    static int agent_##n(const struct tx_act *a)
 #define TX_PTX_ROW(n, how) const tx_ptx_emu tx_emu_ptx_##n = {#n, how, NULL, NULL, NULL};
 
 /* Families that have integer and float rows under one name. */

@@ -20,6 +20,17 @@ ptx_run_is_wide(unsigned vt)
     return vt == VT_I64 || vt == VT_U64 || vt == VT_F64;
 }
 
+const char *
+tx_ptx_slot(const tx_ptx_op *k, const char *slot)
+{
+    uint32_t n;
+    const tx_ptx_row *r = &tx_ptx_rows(&n)[k->row];
+    for (int i = 0; i < r->nparts; i++)
+        if (r->part[i].slot && strcmp(r->part[i].slot, slot) == 0)
+            return k->choice[i] < 0 ? NULL : r->part[i].choice[k->choice[i]];
+    return NULL;
+}
+
 uint64_t
 tx_ptx_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane)
 {

@@ -154,7 +154,7 @@ perform(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
     }
     if (in->op == V_VOTE)
         answer_vote(vm, fs, n);
-    else if (vm->hooks && vm->hooks->warp_sync)
+    else if (vm->hooks && vm->hooks->warp_sync && !in->aux)
         vm->hooks->warp_sync(vm, fs[0]->warp, there);
     return TX_RUN_ON;
 }

@@ -22,7 +22,6 @@ BROKEN = "test_broken_kernel_is_reported"
 # Patterns of test ids: FUNCTION[CLASS-PAIR] as pytest prints them; "*" stands for anything.
 PENDING = {
     "*[[]wgmma-*": MMA,
-    "*[[]ldmatrix-*": MMA,
     "*[[]tcgen05-*": TMEM,
     "*[[]cluster-*": CLUSTER,
     f"{BROKEN}[[]overflow-*": OVERFLOW,
