@@ -13,6 +13,7 @@ import tirx
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
 import attention
+import blackwell_gemm
 import hopper_gemm
 
 GEMMS = [
@@ -46,6 +47,14 @@ def test_gemm_is_assembled(variant, nvrtc):
 @pytest.mark.parametrize("variant", ATTENTIONS, ids=names(ATTENTIONS))
 def test_attention_is_assembled(variant, nvrtc):
     is_good(attention.attention.specialize(**variant), 2)
+
+
+@pytest.mark.parametrize("variant", [{"PAIR": 1}, {"PAIR": 2}, {"PAIR": 2, "dtype": "float16"}], ids=str)
+def test_blackwell_gemm_is_assembled(variant, nvrtc):
+    exe = tirx.compile(blackwell_gemm.gemm.specialize(**variant), target="cuda:sm_100a")
+    assert f"tcgen05.mma.cta_group::{variant['PAIR']}.kind::f16" in exe.source
+    assert ".local" not in exe.ptx
+    assert exe.cubin[:4] == b"\x7fELF"
 
 
 @pytest.mark.gpu
