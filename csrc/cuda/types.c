@@ -79,6 +79,8 @@ em_type(em *e, tx_dtype t)
 void
 em_pointer_type(em *e, tx_dtype elem, tx_sb *o)
 {
+    if (tx_kind(elem) == TX_KIND_TENSORMAP) /* a kernel's parameter, mostly, and nothing that code writes to */
+        tx_sb_puts(o, "const ");
     tx_sb_puts(o, elem == 0 || tx_kind(elem) == TX_KIND_VOID ? "void" : em_elem_type(e, elem));
     tx_sb_putc(o, '*');
 }

@@ -14,6 +14,7 @@ import pytest
 
 import tirx
 from tirx import T, _core
+from tirx.script import ir as I
 
 
 def words(out: np.ndarray) -> tuple[int, dict]:
@@ -454,6 +455,37 @@ def test_faults_of_tensor_map(make, text):
     with pytest.raises((ValueError, TypeError)) as e:
         make(aligned((32, 64), "float16"))
     assert str(e.value) == text
+
+
+@I.ir_module
+class WithHelper:
+    @T.prim_func(private=True)
+    def word(m: T.TensorMap(), i: T.int32) -> T.uint64:
+        words = T.decl_buffer((16,), "uint64", data=T.ptr_byte_offset(T.address_of(m), 0, "uint64"))
+        return words[i]
+
+    @T.prim_func
+    def main(A: T.Buffer((32, 64), "float16"), ready: T.TensorMap(), out: T.Buffer((2, 16), "uint64")):
+        m: T.let = T.tvm_stack_alloca("tensormap", 1)
+        T.tensormap_encode_tiled(m, A, *NUMBERS, descriptor_dtype="float16", rank=2)
+        T.device_entry()
+        tx = T.thread_id([16])
+        out[0, tx] = WithHelper.word(m, tx)
+        out[1, tx] = WithHelper.word(ready, tx)
+
+
+def test_device_functions_take_maps():
+    a = aligned((32, 64), "float16")
+    m, out = tirx.tensor_map(a, (8, 8)), np.zeros((2, 16), np.uint64)
+    exe = tirx.compile(WithHelper, target="cpu")
+    exe(a, m, out)
+    assert words(out[0])[1]["box"] == (32, 16)
+    assert out[1].tobytes() == bytes(m)
+    assert "word(const CUtensorMap* m, int i)" in exe.source
+
+
+def test_device_functions_take_maps_on_cuda(nvrtc):
+    assert tirx.compile(WithHelper, target="cuda:sm_90a").cubin
 
 
 def test_kernel_text():
