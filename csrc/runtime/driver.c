@@ -18,6 +18,7 @@ static struct driver_state {
     int version, ndevices;
     tx_driver_api api;
     _Atomic(CUcontext) primary[TX_MAX_DEVICES];
+    _Atomic int arch[TX_MAX_DEVICES]; /* 0: not asked yet */
 } tx_driver_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *const driver_sonames[] = {"libcuda.so.1", "libcuda.so"};
@@ -227,12 +228,16 @@ tx_driver_arch(int device, int *arch, tx_call_error *e)
 
     if (!d)
         return false;
+    if (device >= 0 && device < TX_MAX_DEVICES && (*arch = atomic_load(&tx_driver_state.arch[device])) != 0)
+        return true;
     rc = d->DeviceGet(&dev, device);
     if (rc == 0)
         rc = d->DeviceGetAttribute(&major, CU_DEVICE_COMPUTE_CAPABILITY_MAJOR, dev);
     if (rc == 0)
         rc = d->DeviceGetAttribute(&minor, CU_DEVICE_COMPUTE_CAPABILITY_MINOR, dev);
     *arch = major * 10 + minor;
+    if (rc == 0 && device < TX_MAX_DEVICES)
+        atomic_store(&tx_driver_state.arch[device], *arch);
     return rc == 0 ? true : tx_driver_fail(e, "cuDeviceGetAttribute", rc);
 }
 

@@ -193,6 +193,27 @@ def test_more_maps_than_fit_the_stack():
     assert [words(row)[1]["box"] for row in out] == [(16, i + 1) for i in range(9)]
 
 
+def test_a_map_is_chosen_at_run_time():
+    @T.prim_func
+    def k(A: T.Buffer((32, 64), "float16"), out: T.Buffer((16,), "uint64"), which: T.int32):
+        a: T.let = T.tvm_stack_alloca("tensormap", 1)
+        b: T.let = T.tvm_stack_alloca("tensormap", 1)
+        T.tensormap_encode_tiled(a, A, 64, 32, 128, 32, 16, 1, 1, descriptor_dtype="float16", rank=2)
+        T.tensormap_encode_tiled(b, A, 64, 32, 128, 16, 8, 1, 1, descriptor_dtype="float16", rank=2)
+        T.device_entry()
+        tx = T.thread_id([16])
+        m: T.let = T.if_then_else(which == 0, a, b)
+        view = T.decl_buffer((16,), "uint64", data=T.ptr_byte_offset(m, 0, "uint64"))
+        out[tx] = view[tx]
+
+    assert tirx.structural_equal(tirx.from_source(k.script()), k)
+    assert "const CUtensorMap* m = which == 0 ? &a : &b;" in tirx.compile(k, target="cpu").source
+    for which, box in ((0, (32, 16)), (1, (16, 8))):
+        out = np.zeros(16, np.uint64)
+        tirx.compile(k, target="cpu")(aligned((32, 64), "float16"), out, which)
+        assert words(out)[1]["box"] == box
+
+
 # ---- faults that a call meets --------------------------------------------------------------------------------------
 
 
