@@ -268,6 +268,17 @@ code_mem_flat_index(tx_code *g, const tx_node *idx, unsigned per, unsigned lane)
     return tx_code_bin(g, TX_OP_ADD, TX_I64, v, tx_val_int(TX_I64, lane % per));
 }
 
+/* The access through a pointer that was made last is the first lane of a whole element of vector dtype, whose address must
+ * be a multiple of its size, or of 16 bytes where it is larger. */
+static void
+code_mem_whole(tx_code *g, const tx_storage *st, const tx_buffer *b, unsigned lane)
+{
+    int64_t nbytes = tx_dtype_bytes(b->dtype);
+
+    if (st->kind == ST_PTR && tx_lanes(b->dtype) > 1 && lane % tx_lanes(b->dtype) == 0 && (nbytes & (nbytes - 1)) == 0)
+        g->code.at[g->code.n - 1].imm |= (nbytes > 16 ? 16 : nbytes) << 16;
+}
+
 static void
 init_event(tx_code *g, const tx_storage *st, unsigned op_c, const tx_val *idx, uint32_t site)
 {
@@ -331,7 +342,10 @@ tx_code_load(tx_code *g, const tx_node *n, unsigned lane)
     if (st.kind == ST_PTR || g->mems.at[st.mem].scope == TX_LOCAL) {
         tx_val base = st.kind == ST_PTR ? st.ptr : pointer_const(st.mem, 0);
         unsigned scope = st.kind == ST_PTR ? b->scope : TX_LOCAL;
-        return tx_code_deref(g, tx_code_ptr_add(g, base, idx, tx_dtype_bytes(t)), t, scope, site);
+        tx_val v = tx_code_deref(g, tx_code_ptr_add(g, base, idx, tx_dtype_bytes(t)), t, scope, site);
+        if (v.form != VF_NONE)
+            code_mem_whole(g, &st, b, lane);
+        return v;
     }
     idx = as_index(g, idx);
     bool row = idx.form == VF_ROW, w = code_mem_wide(idx.vt);
@@ -416,8 +430,10 @@ tx_code_store(tx_code *g, const tx_node *n)
         site[i] = check_dims(g, n, 2, i / per, &st, "store");
     }
     for (unsigned i = 0; i < lanes; i++)
-        if (v[i].form != VF_NONE && idx[i].form != VF_NONE)
+        if (v[i].form != VF_NONE && idx[i].form != VF_NONE) {
             store_one(g, n, &st, idx[i], v[i], site[i]);
+            code_mem_whole(g, &st, b, i);
+        }
 }
 
 void

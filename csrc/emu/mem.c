@@ -171,7 +171,7 @@ put_lane(tx_frag *f, uint32_t reg, bool row, unsigned kind, uint32_t lane, uint6
 static const char *
 access_name(const tx_insn *in)
 {
-    return in->op == V_ATOM ? "atomic" : in->op == V_STP || in->op >= V_ST_8_S ? "store" : "load";
+    return in->op == V_ATOM ? "atomic" : in->op == V_STP || (in->op != V_LDP && in->op >= V_ST_8_S) ? "store" : "load";
 }
 
 static void
@@ -450,7 +450,8 @@ tx_reduce_bytes(uint8_t *to, const uint8_t *from, size_t n, unsigned op, unsigne
     unsigned size = tx_kinds[kind].bytes;
     unsigned fmt = op == TX_ATOM_ADD ? 0 : kind == TX_KIND_F16 ? FM_F16 : kind == TX_KIND_BF16 ? FM_BF16 : 0;
     for (size_t i = 0; i + size <= n; i += size)
-        write_element(to + i, kind, 0, combine(op, fmt, kind, read_element(to + i, kind, 0), read_element(from + i, kind, 0), false));
+        write_element(to + i, kind, 0,
+                      combine(op, fmt, kind, read_element(to + i, kind, 0), read_element(from + i, kind, 0), false));
 }
 
 /* Replaces an element if it still is `old`: other workers may touch global memory. */

@@ -262,6 +262,20 @@ bind_ids(tx_region *g, tx_rewriter *r)
     return true;
 }
 
+/* The host zone's declarations as this region has them; a region that is not the first has buffers of its own. */
+static bool
+region_views(tx_region *g, tx_rewriter *r, const tx_node **out)
+{
+    for (uint32_t i = 0; i < g->nviews; i++) {
+        tx_buffer *copy = g->later ? tx_copy_buffer(g->c, g->views[i]->u.buf) : g->views[i]->u.buf;
+        if (!copy || (g->later && !tx_map_put_ptr(&r->bufs, g->views[i]->u.buf, copy)))
+            return false;
+        if (!(out[i] = tx_rewrite(r, g->views[i])))
+            return false;
+    }
+    return true;
+}
+
 static const tx_node *
 region_body(tx_region *g)
 {
@@ -272,7 +286,7 @@ region_body(tx_region *g)
     };
     tx_rewrite_fn *fn = tx_new(g->c, tx_rewrite_fn, TX_OP__COUNT);
     tx_rewriter r = {.c = g->c, .fn = fn, .self = g, .refold = true};
-    const tx_node *body = NULL, **all;
+    const tx_node *body = NULL, **all, **views;
     uint32_t n = 0;
 
     if (!fn)
@@ -281,10 +295,11 @@ region_body(tx_region *g)
     fn[TX_OP_ATTR] = drop_thread;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         fn[ops[i]] = index_op;
-    if (bind_ids(g, &r))
+    views = tx_new(g->c, const tx_node *, g->nviews + 1);
+    if (views && bind_ids(g, &r) && region_views(g, &r, views))
         body = tx_rewrite(&r, g->device->arg[TX_L_BODY]);
     tx_rewriter_free(&r);
-    all = body ? tx_new(g->c, const tx_node *, g->binds.n + 2) : NULL;
+    all = body ? tx_new(g->c, const tx_node *, g->binds.n + g->nviews + 2) : NULL;
     if (!all)
         return NULL;
     g->c->span = g->device->span;
@@ -292,6 +307,8 @@ region_body(tx_region *g)
         all[n++] = tx_bind(g->c, g->warp, warp_value(g));
     for (uint32_t i = 0; i < g->binds.n; i++)
         all[n++] = g->binds.at[i];
+    for (uint32_t i = 0; i < g->nviews; i++)
+        all[n++] = views[i];
     if (n == 0)
         return body;
     all[n++] = body;
@@ -331,19 +348,37 @@ resolve_region(tx_region *g)
 typedef struct resolver {
     tx_func *f;
     tx_facts *facts;
-    const tx_node *flat; /* a DEVICE that reaches to the end of the function */
+    bool later;                    /* a region came before */
+    TX_VEC(const tx_node *) views; /* DECL statements of the host zone, which mean something on the device only */
 } resolver;
+
+static const tx_node *
+resolve_host_view(tx_rewriter *r, const tx_node *n)
+{
+    resolver *v = r->self;
+
+    if (n->arg[0]->op != TX_OP_BUFFER_DATA)
+        return tx_rewrite_children(r, n);
+    return tx_push(r->c, &v->views, n) ? tx_nothing(r->c) : NULL;
+}
 
 static const tx_node *
 resolve_device(tx_rewriter *r, const tx_node *n)
 {
     resolver *v = r->self;
-    tx_region g = {.c = r->c, .f = v->f, .facts = v->facts, .device = n};
+    tx_region g = {.c = r->c,
+                   .f = v->f,
+                   .facts = v->facts,
+                   .device = n,
+                   .views = v->views.at,
+                   .nviews = v->views.n,
+                   .later = v->later};
     const tx_node *out;
     tx_span saved = r->c->span;
 
     memcpy(g.args, n->arg, sizeof g.args);
     out = resolve_region(&g);
+    v->later = true;
     tx_map_free(&g.used);
     tx_map_free(&g.bound);
     r->c->span = saved;
@@ -377,6 +412,7 @@ tx_resolve_func(tx_ctx *c, tx_func *f, const tx_target *t)
         if (tx_int_limits(f->symbols[i]->dtype, &lo, &hi))
             tx_facts_range_i64(v.facts, f->symbols[i], 0, hi > INT64_MAX ? INT64_MAX : (int64_t)hi);
     fn[TX_OP_DEVICE] = resolve_device;
+    fn[TX_OP_DECL] = resolve_host_view;
     fn[TX_OP_SCOPE_ID] = early_scope_id;
     body = tx_rewrite(&r, f->body);
     tx_rewriter_free(&r);

@@ -16,8 +16,11 @@ typedef struct tx_region {
     TX_VEC(const tx_node *) binds;    /* coordinates, to stand at the start of the region */
     tx_map used;                      /* variables that the body reads */
     tx_map bound;                     /* variables that the body binds: to a value (BIND) or to their FOR */
-    bool needs_warps;                 /* warp-granular intrinsics or ids */
-    tx_var *warp;                     /* warp_id_in_cta, once wanted */
+    const tx_node *const *views;      /* declarations of the host zone, to stand at the start of the region */
+    uint32_t nviews;
+    bool later;       /* another region of the function came before */
+    bool needs_warps; /* warp-granular intrinsics or ids */
+    tx_var *warp;     /* warp_id_in_cta, once wanted */
 } tx_region;
 
 /* The launch field that T.launch_thread's tag ("threadIdx.x") gives the extent of; -1: no tag. */

@@ -246,3 +246,76 @@ def test_a_race_through_two_views_and_its_repaired_twin():
 def test_elements_never_written_are_found_through_a_view():
     f = kernel("L = T.alloc_local((8,))\nL[0] = 1.0\nV = L.view(2, 4)\nA[tx] = V[0, 0] + V[s, 1]")
     assert report(f, np.zeros(64, np.float32), np.zeros(64, np.int32), 1).kind == "uninitialised"
+
+
+# ---- alignment and zones -------------------------------------------------------------------------------------------
+
+
+def test_an_element_of_vector_type_must_be_aligned():
+    @T.prim_func
+    def f(A: T.Buffer((64,), "float32"), B: T.Buffer((4,), "float32"), k: T.int32):
+        T.device_entry()
+        tx = T.thread_id([1])
+        V = T.decl_buffer((4,), "float32x2", data=A.ptr_to([k]))
+        x: T.float32x2 = V[0]
+        B[0:2] = x
+        if k == 3:
+            V[1] = x
+
+    a, b = np.arange(64, dtype=np.float32), np.zeros(4, np.float32)
+    tirx.compile(f, target="cpu")(a, b, 2)
+    assert list(b[:2]) == [2, 3]
+    e = report(f, a, b, 1)
+    assert e.kind == "misaligned"
+    assert "load of V[0]: the address is not a multiple of the size" in str(e)
+
+
+def test_what_a_view_relies_on_is_checked_at_the_call():
+    f = kernel('V = A.view("float32x4")\nif tx < 16:\n    V[tx] = V[tx] + V[tx]')
+    assert "*(float4*)(A_ptr + tx * 4)" in tirx.compile(f, target="cuda:sm_90a").source
+    a, _ = run(f)
+    np.testing.assert_array_equal(a, 2 * np.arange(64))
+    shifted = (
+        np.zeros(65, np.float32)[1:] if np.zeros(65, np.float32).ctypes.data % 16 == 0 else np.zeros(64, np.float32)
+    )
+    if shifted.ctypes.data % 16:
+        with pytest.raises(ValueError, match="expected data alignment=16 bytes"):
+            tirx.compile(f, target="cpu")(shifted, np.zeros(64, np.int32), 0)
+
+
+@pytest.mark.parametrize("offset, wide", [(0, True), (4, True), (1, False), (6, False)])
+def test_a_vector_of_a_view_is_one_access_where_that_is_aligned(offset, wide):
+    f = kernel(f"V = A.sub[{offset}:{offset + 8}]\nl = T.alloc_local((4,))\nl[0:4] = V[0:4]\nA[tx] = l[0]")
+    assert ("*(float4*)(A_ptr" in tirx.compile(f, target="cuda:sm_90a").source) == wide
+
+
+def test_views_of_the_host_zone():
+    @T.prim_func
+    def f(a: T.handle, B: T.Buffer((32,), "float32")):
+        n = T.int32()
+        A = T.match_buffer(a, (n,), "float32")
+        half: T.let = n // 2
+        V = A.view(half, 2)
+        W = V.permute(1, 0)
+        T.device_entry()
+        tx = T.thread_id([32])
+        B[tx] = V[tx, 1] + W[0, tx]
+
+    a, b = np.arange(64, dtype=np.float32), np.zeros(32, np.float32)
+    tirx.compile(f, target="cpu")(a, b)
+    np.testing.assert_array_equal(b, a[::2] + a[1::2])
+    assert "A_ptr[tx * 2 + 1] + A_ptr[tx * 2]" in tirx.compile(f, target="cuda:sm_90a").source
+
+
+def test_a_view_of_the_host_zone_in_two_regions():
+    @T.function
+    def f(A: T.Tensor((64,), T.float32)):
+        V = A.view(8, 8)
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=8)):
+            V[T.cuda.thread_idx("x"), 0] = 1.0
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=8)):
+            V[0, T.cuda.thread_idx("x")] = 2.0
+
+    a = np.zeros(64, np.float32)
+    tirx.compile(f, target="cpu")(a)
+    assert (a.reshape(8, 8)[0] == 2).all() and (a.reshape(8, 8)[1:, 0] == 1).all()
