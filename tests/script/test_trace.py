@@ -44,6 +44,27 @@ def scale_dynamic():
 
 
 @traced
+def tensor_map():
+    @T.trace
+    def f(a: T.handle, O: T.Buffer((16,), "uint32")):
+        n = T.int32()
+        m = T.int32()
+        A = T.match_buffer(a, (m, n), "float16")
+        A_map = T.tvm_stack_alloca("tensormap", 1)
+        T.tensormap_encode_tiled(
+            *(A_map, A, n, m, n * 2, 32, 16, 1, 2), descriptor_dtype="float16", rank=2, swizzle=2, oob_fill=1
+        )
+        T.device_entry()
+        T.cta_id([1])
+        tx = T.thread_id([32])
+        words = T.decl_buffer((32,), "uint32", data=T.ptr_byte_offset(T.address_of(A_map), 0, "uint32"))
+        with T.If(tx < 16), T.Then():
+            O[tx] = words[tx + 2]
+
+    return f
+
+
+@traced
 def scale_dynamic_g2():
     n = T.dynamic("n")
 
