@@ -22,11 +22,24 @@ static const char *const token_text[] = {
 #undef X
 };
 
+/* A token's name as C writes it: "_" before a digit, "__" for "::". */
+static bool
+is_named(const char *spelled, const char *token)
+{
+    token += *token == '_';
+    while (*token && *spelled)
+        if (token[0] == '_' && token[1] == '_' && spelled[0] == ':' && spelled[1] == ':')
+            token += 2, spelled += 2;
+        else if (*token++ != *spelled++)
+            return false;
+    return !*token && !*spelled;
+}
+
 static bool
 is_token(const char *spelled, const char *token)
 {
     size_t n = strlen(token);
-    return strcmp(spelled, token) == 0 || (strncmp(spelled, token, n) == 0 && strncmp(spelled + n, "::cta", 5) == 0) ||
+    return is_named(spelled, token) || (strncmp(spelled, token, n) == 0 && strncmp(spelled + n, "::cta", 5) == 0) ||
            (strcmp(token, "shared") == 0 && strcmp(spelled, "shared::cluster") == 0);
 }
 
@@ -136,6 +149,13 @@ add_in(parts *p, uint32_t arg, tx_ptx_ty t, tx_val v)
     k->in[k->nin++] = tx_code_vreg(p->g, v);
 }
 
+/* An address of memory; those of tensor memory are numbers. */
+static bool
+is_memory(const tx_ptx_operand *o)
+{
+    return o->kind == TX_PTX_ADDR && strcmp(o->type, "tmem") != 0;
+}
+
 /* Fills op.in and op.out; gives false when the instruction is not for a function. */
 static bool
 code_ptx_gather(parts *p, tx_val *result)
@@ -149,8 +169,7 @@ code_ptx_gather(parts *p, tx_val *result)
         if (t.bits * t.lanes > 64 || k->nin >= most_in || k->nout >= most_out)
             return code_ptx_unsupported(p), false;
         if (tx_ptx_mode(p->call, i) != 'w') {
-            tx_val v =
-                agent && code_ptx_operand_of(p, i)->kind == TX_PTX_ADDR ? code_ptx_pointer(p, i) : read_arg(p, i);
+            tx_val v = agent && is_memory(code_ptx_operand_of(p, i)) ? code_ptx_pointer(p, i) : read_arg(p, i);
             if (v.form == VF_NONE || v.vt == VT_NONE)
                 return false;
             add_in(p, i, t, v);
@@ -226,11 +245,11 @@ family_role(parts *p)
 {
     char role[40];
     const char *name = p->op.emu->name;
-    bool mbar = strncmp(name, "mbar_", 5) == 0, cp = strncmp(name, "cp_", 3) == 0;
+    bool mbar = strncmp(name, "mbar_", 5) == 0, cp = strncmp(name, "cp_", 3) == 0, tc = strncmp(name, "tc_", 3) == 0;
     size_t n = 0;
-    for (const char *s = mbar ? "mbarrier." : cp ? "cp." : ""; *s;)
+    for (const char *s = mbar ? "mbarrier." : cp ? "cp." : tc ? "tcgen05." : ""; *s;)
         role[n++] = *s++;
-    for (const char *s = mbar ? name + 5 : cp ? name + 3 : name; *s && n < sizeof role - 1; s++)
+    for (const char *s = mbar ? name + 5 : cp || tc ? name + 3 : name; *s && n < sizeof role - 1; s++)
         role[n++] = *s == '_' ? ' ' : *s;
     return tx_code_text(p->g, role, n);
 }

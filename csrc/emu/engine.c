@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "emu/async.h"
 #include "emu/ptx_list.h"
+#include "emu/tc.h"
 
 tx_engine *
 tx_engine_new(const tx_cta *cta)
@@ -47,6 +48,7 @@ tx_engine_free(tx_engine *e)
     drop_works(e);
     free_clocks(e);
     tx_free(e->bar);
+    tx_free(e->tmem);
     tx_free(e->cp_group);
     tx_free(e->bulk_group);
     tx_free(e->wgmma_group);
@@ -66,14 +68,16 @@ tx_engine_begin(tx_vm *vm, tx_cta *cta)
             tx_shadow_barrier(vm, &at, false, UINT32_MAX, 0);
     }
     free_clocks(e);
+    if (e->tmem)
+        memset(e->tmem, 0, sizeof *e->tmem);
     e->nbars = e->last_bar = 0;
     memset(e->cp_group, 0, n * sizeof *e->cp_group);
     memset(e->bulk_group, 0, n * sizeof *e->bulk_group);
     memset(e->wgmma_group, 0, cta->nwarps * sizeof *e->wgmma_group);
 }
 
-static void
-unlink_work(tx_engine *e, tx_work *w)
+void
+tx_work_drop(tx_engine *e, tx_work *w)
 {
     tx_work **at = &e->first, *before = NULL;
     while (*at != w)
@@ -112,8 +116,8 @@ take_source(tx_vm *vm, tx_work *w)
     return !w->read || w->read(vm, w);
 }
 
-static bool
-move_bytes(tx_vm *vm, tx_work *w)
+bool
+tx_work_move(tx_vm *vm, tx_work *w)
 {
     if (w->performed)
         return true;
@@ -137,7 +141,7 @@ finish_cp_before(tx_vm *vm, tx_engine *e, const tx_work *w, uint32_t lanes, uint
         if (!perform_cp(vm, o, o->lanes & lanes, agent))
             return false;
         if (!o->lanes)
-            unlink_work(e, o);
+            tx_work_drop(e, o);
     }
     return true;
 }
@@ -150,24 +154,29 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
     bool ok = true;
     if (w->end == TX_END_ARRIVE) {
         ok = finish_cp_before(vm, cta->engine, w, w->lanes, b ? b->agent : w->thread);
+    } else if (w->end == TX_END_COMMIT) {
+        tx_order *o = tx_shadow_order(cta);
+        ok = tx_tc_finish(vm, cta, w);
+        if (o && b)
+            tx_order_release_agent(o, tx_order_agent(o, cta, TX_TENSOR_UNIT), b->now);
     } else {
-        ok = move_bytes(vm, w);
+        ok = tx_work_move(vm, w);
         for (uint32_t i = 0; i < w->ndst && b; i++)
             tx_shadow_done_write(vm, &w->dst[i], b->agent, w->site);
         for (uint32_t i = 0; i < w->nsrc && b; i++)
             tx_shadow_done_read(vm, &w->src[i], b->agent, w->site);
     }
     uint32_t bytes = w->bytes, thread = w->thread, site = w->site,
-             count = w->end == TX_END_ARRIVE ? (uint32_t)__builtin_popcount(w->lanes) : 0;
+             count = w->end != TX_END_MBAR ? (uint32_t)__builtin_popcount(w->lanes) : 0;
     tx_cta *bar_cta = w->bar_cta;
-    unlink_work(cta->engine, w);
+    tx_work_drop(cta->engine, w);
     return ok && (!b || tx_mbar_signal(vm, bar_cta, b, bytes, count, thread, site));
 }
 
 static bool
 signals(const tx_work *w)
 {
-    return w->end == TX_END_MBAR || w->end == TX_END_ARRIVE;
+    return w->end == TX_END_MBAR || w->end == TX_END_ARRIVE || w->end == TX_END_COMMIT;
 }
 
 bool
@@ -190,7 +199,7 @@ tx_work_issue(tx_vm *vm, tx_work *w)
         return true;
     if (signals(w))
         return finish_mbar(vm, w->cta, w);
-    return w->end == TX_END_CP || move_bytes(vm, w);
+    return w->end == TX_END_CP || tx_work_move(vm, w);
 }
 
 /* ---- waits ------------------------------------------------------------------------------------------------------- */
@@ -230,13 +239,13 @@ tx_engine_wait_group(tx_vm *vm, tx_cta *cta, uint32_t thread, uint32_t newest, b
         next = w->next;
         if (w->end != TX_END_GROUP || w->thread != thread || w->group + newest >= last)
             continue;
-        if (read_only ? !take_source(vm, w) : !move_bytes(vm, w))
+        if (read_only ? !take_source(vm, w) : !tx_work_move(vm, w))
             return false;
         for (uint32_t i = 0; i < w->nsrc; i++)
             tx_shadow_done_read(vm, &w->src[i], column, w->site);
         w->nsrc = 0;
         if (!read_only)
-            unlink_work(e, w);
+            tx_work_drop(e, w);
     }
     if (o)
         tx_order_tick(o);
@@ -289,7 +298,7 @@ tx_engine_wait_cp(tx_vm *vm, tx_warp *w, uint32_t lanes, int64_t newest, bool al
         if (mine && !perform_cp(vm, k, mine, UINT32_MAX))
             return false;
         if (!k->lanes)
-            unlink_work(e, k);
+            tx_work_drop(e, k);
     }
     if (o)
         tx_order_tick(o);
@@ -406,7 +415,7 @@ push_one(tx_vm *vm, tx_cta *cta, tx_work *w)
     if (signals(w))
         return finish_mbar(vm, cta, w);
     if (w->end == TX_END_GROUP)
-        return move_bytes(vm, w);
+        return tx_work_move(vm, w);
     return true;
 }
 
@@ -449,8 +458,16 @@ bool
 tx_engine_end(tx_vm *vm, tx_cta *cta)
 {
     tx_engine *e = cta->engine;
+    for (tx_work *w = e->first, *next; w; w = next) { /* a commit that nobody waits for completes, too */
+        next = w->next;
+        if (w->end != TX_END_COMMIT)
+            continue;
+        if (!finish_mbar(vm, cta, w))
+            return false;
+        next = e->first;
+    }
     for (tx_work *w; (w = e->first) != NULL;) {
-        bool store = w->end == TX_END_GROUP, open = store ? w->nsrc > 0 : w->end == TX_END_MBAR;
+        bool store = w->end == TX_END_GROUP, open = store ? w->nsrc > 0 : w->end == TX_END_MBAR || w->end == TX_END_TC;
         if (vm->check && open) {
             tx_emu_report *r = tx_report_begin(vm, "async", w->site);
             r->buffer[0] = 0;
@@ -470,11 +487,11 @@ tx_engine_end(tx_vm *vm, tx_cta *cta)
         }
         if (w->end == TX_END_CP && !perform_cp(vm, w, w->lanes, UINT32_MAX))
             return false;
-        if (store && !move_bytes(vm, w))
+        if ((store || w->end == TX_END_TC) && !tx_work_move(vm, w))
             return false;
         for (uint32_t i = 0; i < w->nsrc; i++)
             tx_shadow_done_read(vm, &w->src[i], tx_order_thread(cta, w->thread), w->site);
-        unlink_work(e, w);
+        tx_work_drop(e, w);
     }
-    return true;
+    return tx_tmem_end(vm, cta);
 }

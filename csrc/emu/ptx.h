@@ -20,6 +20,10 @@
     X(sync) X(red) X(to) X(global) X(shared) X(local) X(u2) X(u4) X(s2) X(s4) X(u8) X(s8) X(u16) X(s16) \
     X(aligned) X(arrive_drop) X(relaxed) X(noComplete) X(expect_tx) X(noinc) X(read) X(async) X(mbarrier_init) \
     X(f32) X(f64) X(s32) X(s64) X(u32) X(u64) X(b32) X(b64) X(f16) X(bf16) X(multicast) X(wait) \
+    X(cta_group__2) X(wait__st) X(pack__16b) X(unpack__16b) X(_32x32b) X(_16x64b) X(_16x128b) X(_16x256b) X(_16x32bx2) \
+    X(_128x256b) X(_4x256b) X(_128x128b) X(_64x128b) X(_32x128b) X(warpx2__01_23) X(b6x16_p32) X(b4x16_p64) \
+    X(kind__f16) X(kind__tf32) X(kind__f8f6f4) X(kind__i8) X(kind__mxf8f6f4) X(kind__mxf4) X(kind__mxf4nvf4) \
+    X(scale_vec__1X) X(scale_vec__2X) X(scale_vec__4X) X(block16) X(block32) \
     X(global_address) X(rank) X(box_dim) X(global_dim) X(element_stride) X(global_stride) X(elemtype) \
     X(interleave_layout) X(swizzle_mode) X(fill_mode) X(trans) X(m8n8) X(tf32) X(e4m3) X(e5m2)
 // clang-format on
@@ -55,6 +59,8 @@ tx_ones(unsigned bits)
 {
     return bits >= 64 ? ~0ull : (1ull << bits) - 1;
 }
+
+enum { TX_SYSTEM_BYTES = 0x400 }; /* the first of the shared window, which are the system's */
 
 typedef struct tx_ptx_op tx_ptx_op;
 typedef struct tx_ptx_env { /* one lane that executes */

@@ -121,8 +121,6 @@ tx_ptx_exchange(tx_vm *vm, tx_frag **fs, uint32_t n, uint32_t there)
 
 /* ---- addresses in the shared window ------------------------------------------------------------------------------------ */
 
-enum { SYSTEM_BYTES = 0x400 }; /* the first of the window, which are the system's */
-
 uint32_t
 tx_ptx_window(const tx_vm *vm, uint64_t pointer)
 {
@@ -131,13 +129,13 @@ tx_ptx_window(const tx_vm *vm, uint64_t pointer)
     if (!tx_ptr_split(pointer, vm->p->nmems, &mem, &off) || vm->p->mems[mem].scope == TX_GLOBAL ||
         vm->p->mems[mem].scope == TX_LOCAL)
         return 0;
-    return (uint32_t)(SYSTEM_BYTES + (vm->mem[mem].base - vm->cta->shared) + off) | vm->cta->cluster_rank << 24;
+    return (uint32_t)(TX_SYSTEM_BYTES + (vm->mem[mem].base - vm->cta->shared) + off) | vm->cta->cluster_rank << 24;
 }
 
 uint64_t
 tx_ptx_pointer(const tx_vm *vm, uint64_t address)
 {
-    int64_t at = (int64_t)(address & 0xffffff) - SYSTEM_BYTES, best = INT64_MIN;
+    int64_t at = (int64_t)(address & 0xffffff) - TX_SYSTEM_BYTES, best = INT64_MIN;
     uint64_t found = 0;
     if (address >> 48)
         return address; /* a pointer already */
