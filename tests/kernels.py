@@ -903,5 +903,6 @@ def module_of_two():
     return Module
 
 
+import form_kernels  # noqa: E402, F401
 import tensormap_kernels  # noqa: E402, F401  (these add their kernels to KERNELS)
 import view_kernels  # noqa: E402, F401

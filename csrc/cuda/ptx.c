@@ -259,6 +259,21 @@ name_suffix(ptx_helper *h)
     }
 }
 
+/* Whether all pieces of the helper are there, not cut off where memory ran out. */
+static bool
+is_whole(ptx_helper *h)
+{
+    const tx_sb *all[] = {&h->params, &h->outs,   &h->ins,   &h->decl, &h->pre,
+                          &h->post,   &h->before, &h->after, &h->text, &h->name};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->failed) {
+            tx_fail(h->e->c, h->n->span, TX_E_NO_MEMORY);
+            return false;
+        }
+    return true;
+}
+
 static void
 make_helper(ptx_helper *h)
 {
@@ -267,6 +282,8 @@ make_helper(ptx_helper *h)
 
     number_arguments(h);
     instruction_text(h);
+    if (!is_whole(h))
+        return;
     block = h->decl.n != 0;
     h->memory |= strchr(h->row->flags, 'M') != NULL;
     tx_sb_f(&s, "static __device__ __forceinline__ void %s(%s) {\n", h->name.text, h->params.n ? h->params.text : "");
@@ -281,7 +298,9 @@ make_helper(ptx_helper *h)
             h->memory ? " : \"memory\"" : "");
     tx_sb_puts(&s, h->after.n ? h->after.text : "");
     tx_sb_puts(&s, "}\n");
-    if (!s.failed)
+    if (s.failed)
+        tx_fail(h->e->c, h->n->span, TX_E_NO_MEMORY);
+    else
         em_make_helper(h->e, h->name.text, s.text);
     tx_sb_free(&s);
 }
@@ -374,7 +393,7 @@ em_ptx(em *e, tx_sb *o, const tx_node *n)
         helper_name(&h);
         name_suffix(&h);
         make_helper(&h);
-        tx_sb_f(o, "%s(", h.name.text);
+        tx_sb_f(o, "%s(", h.name.failed ? "" : h.name.text);
         for (uint32_t i = 0; i < n->nargs; i++) {
             if (i < h.call->nargs && (ptx_operand_of(&h, i)->kind == TX_PTX_IMM || tx_ptx_is_sunk(h.call, i)))
                 continue;
@@ -406,9 +425,11 @@ em_fence_operand(em *e, tx_sb *o, const tx_node *n)
     }
     tx_sb_f(&text, "static __device__ __forceinline__ void %s(%s) {\n  asm volatile(\"\" : %s : : \"memory\");\n}\n",
             name.text, params.n ? params.text : "", outs.n ? outs.text : "");
-    if (!text.failed && !name.failed)
+    if (name.failed || params.failed || outs.failed || text.failed)
+        tx_fail(e->c, n->span, TX_E_NO_MEMORY);
+    else
         em_make_helper(e, name.text, text.text);
-    tx_sb_f(o, "%s(", name.text);
+    tx_sb_f(o, "%s(", name.failed ? "" : name.text);
     for (uint32_t i = 0; i < n->nargs; i++) {
         tx_sb_puts(o, i ? ", " : "");
         em_element(e, o, n->arg[i]->arg[0]->u.buf, n->arg[i]->arg[0]->arg[0], EM_ARG);

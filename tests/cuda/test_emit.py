@@ -214,6 +214,20 @@ for v in T.vectorized(2):
     A[tx * 2 + v] = T.cast(B[tx * 2 + v], "float4_e2m1fn")
 """,
     ),
+    "forms": (
+        ", ".join([buf("A", "int32"), buf("B", "int32"), buf("H", "float16")]),
+        """
+B[tx] = T.dp4a(A[tx], T.reinterpret("uint8x4", A[tx + 1]), 7)
+v: T.let = A[T.ramp(tx * 4, 1, 4)]
+T.masked_store(B, [T.ramp(tx * 4, 1, 4)], T.vectorcombine(T.vectorhigh(v), T.vectorlow(v)), T.ramp(tx, 1, 4) < 20)
+B[tx] = T.masked_load(A, [tx], tx % 2 == 0, -1)
+T.tvm_thread_allreduce(1, A[tx], A[tx] < 100, B[tx + 32], tx, op="min")
+with T.If(T.filter(tx, 3, 9)):
+    with T.Then():
+        H[tx] = T.Add(H[tx], T.float16(1.0))
+T.print_buffer(A.data, "int32", False, False, 1, 2)
+""",
+    ),
 }
 
 
