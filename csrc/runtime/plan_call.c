@@ -662,10 +662,16 @@ plan_call_encode(plan_call *k, const plan_encode *m)
         return false;
     if (!tx_tensormap_check(&t, arch, false, text, sizeof text))
         return map_fault(k, m, text);
-    if (k->device_type == TX_DEV_CUDA)
-        return tx_driver_tensormap(device, &t, bytes, k->e);
-    tx_tensormap_encode(&t, bytes);
-    return true;
+    if (k->device_type != TX_DEV_CUDA) {
+        tx_tensormap_encode(&t, bytes);
+        return true;
+    }
+    if (tx_driver_tensormap(device, &t, bytes, k->e))
+        return true;
+    snprintf(text, sizeof text, "%.255s", k->e->text);
+    map_fault(k, m, text);
+    k->e->cls = TX_CALL_CUDA_ERROR;
+    return false;
 }
 
 /* A kernel is to run with argument i, a map of this function. */

@@ -590,6 +590,39 @@ def test_kept_calls():
         tirx.compile(k, target="cpu")
 
 
+def test_tensor_map_checks():
+    def kernel(step):
+        @T.prim_func
+        def k(A: T.Buffer((32, 32), "int32")):
+            m: T.let = T.tvm_stack_alloca("tensormap", 1)
+            T.tensormap_encode_tiled(m, A, 32, 32, 128, 32, 8, step, 1, descriptor_dtype="int32", rank=2)
+            T.device_entry()
+            tx = T.thread_id([32])
+            T.ptx.prefetch_tensormap(m)
+
+        return k
+
+    assert tirx.compile(kernel(1), target="cpu")
+    with pytest.raises(tirx.DiagnosticError, match=r"tensor map m: element_strides\[0\] is 2, expected 1"):
+        tirx.compile(kernel(2), target="cpu")
+
+
+def test_one_map_for_equal_ones():
+    @T.prim_func
+    def k(A: T.Buffer((32, 32), "int32")):
+        m: T.let = T.tvm_stack_alloca("tensormap", 1)
+        w: T.let = T.tvm_stack_alloca("tensormap", 1)
+        T.tensormap_encode_tiled(m, A, 32, 32, 128, 32, 8, 1, 1, descriptor_dtype="int32", rank=2)
+        T.tensormap_encode_tiled(w, A, 32, 32, 128, 32, 8, 1, 1, descriptor_dtype="int32", rank=2)
+        T.device_entry()
+        tx = T.thread_id([32])
+        T.ptx.prefetch_tensormap(m)
+        T.ptx.prefetch_tensormap(w)
+
+    assert tirx.compile(k, target="cpu").source.count("CUtensorMap m") == 1
+    assert "CUtensorMap w" not in tirx.compile(k, target="cpu").source
+
+
 def test_refused_names():
     refused("T.tvm_mma_sync(A.data)  # <--", "T.tvm_mma_sync is not supported by tirx: use T.ptx.mma")
 
