@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from script.kernels import body, kernel, printed
+from script.kernels import body, kernel, printed, run
 
 import tirx
 from tirx.script import tirx as T
@@ -221,3 +222,47 @@ def test_captured_values():
 
     assert printed(factory(1, T.float32)) == "B[tx] = 14\nA[tx] = T.float32(2.0)"
     assert printed(factory(2, T.float32)) == "B[tx] = 15\nA[tx] = T.float32(2.0)"
+
+
+def test_two_names_of_one_list():
+    """As in Python, both are names of the same elements; in g1 these are cells."""
+    for text in ("x = y = [1, tx]", "x = [1, tx]\ny = x"):
+        assert body(f"{text}\nx[0] = 5\nB[tx] = y[0]") == "x_0: T.int32 = 1\nx_1: T.int32 = tx\nx_0 = 5\nB[tx] = x_0"
+        assert body(f"{text}\nx[0] = 5\nB[tx] = y[0]", "g2") == "B[tx] = 5"
+    assert body("x = [1, 2]\ny = [x, 3]\ny[0][1] = 7\nB[tx] = x[1]").endswith("x_1 = 7\nB[tx] = x_1")
+    constant = [1, 2]
+    assert body("x = C\nx[0] = 5\nB[tx] = x[0]", C=constant).endswith("x_0 = 5\nB[tx] = x_0")
+    assert constant == [1, 2]
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+def test_targets_that_are_tuples_in_both_arms(dialect):
+    text = "if tx < 1:\n    v, (w, u) = 1, (2, 3)\nelse:\n    [w, v, u] = 4, 5, 6\nB[tx] = v * 100 + w * 10 + u"
+    _, b = run(kernel(text, dialect))
+    assert b[0] == 123 and (b[1:] == 546).all()
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+def test_swaps_of_cells_elements_and_three_names(dialect):
+    text = """
+x = tx
+y = tx + 100
+if s == 0:
+    x, y = y, x
+    y, B[0], x = x, y, y
+a = [tx, 1, 2]
+a[0], a[1], a[2] = a[2], a[0], a[1]
+B[tx] = x * 1000 + y + a[0] * 100000 + a[1] - a[2]
+"""
+    _, b = run(kernel(text, dialect))
+    tx = np.arange(64)
+    x, y = tx + 100, tx
+    y, x = x, y
+    want = x * 1000 + y + 2 * 100000 + tx - 1
+    np.testing.assert_array_equal(b[1:], want[1:])
+
+
+def test_a_python_list_that_a_loop_would_change():
+    for text in ("xs = {'a': 1}\nfor i in range(3):\n    xs['a'] = i", "for i in range(s):\n    table['a'] = tx"):
+        with pytest.raises(tirx.DiagnosticError, match="'(xs|table)' is a Python value"):
+            kernel(text, table={"a": 1})

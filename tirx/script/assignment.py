@@ -76,9 +76,12 @@ def always_stores(nodes: list[ast.stmt]) -> set[str]:
     found: set[str] = set()
     for s in nodes:
         if isinstance(s, ast.Assign):
-            for t in s.targets:
+            todo = list(s.targets)
+            for t in todo:
                 if isinstance(t, ast.Name):
                     found.add(t.id)
+                elif isinstance(t, (ast.Tuple, ast.List)):
+                    todo.extend(t.elts)
         elif isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name) and s.value is not None:
             found.add(s.target.id)
         elif isinstance(s, ast.If):
@@ -120,6 +123,8 @@ class Assignments:
             value = self.once(value)
         for target in node.targets:
             self.assign_to(target, value, node)
+            if value.__class__ in (list, tuple) and target.__class__ is ast.Name:
+                value = self.scope.names.get(target.id, value)  # the next name is for the same cells
 
     def right_side(self, node: ast.expr) -> Any:
         self.emitted += 1
@@ -286,7 +291,12 @@ class Assignments:
         self.forget_fresh(value)
 
     def assign_object(self, name: str, value: Any) -> None:
-        """A Python value; in g1 the scalars in a list become cells, so that xs[0] = e stores."""
+        """A Python value; in g1 the scalars in a list become cells, so that xs[0] = e stores. A list of cells that has
+        a name gets another one."""
+        if id(value) in self.lists:
+            self.bind_name(name, value)
+            return
+        made = value
         if self.dialect == "g1" and self.builder.zone == "device" and value.__class__ in (list, tuple):
             runtime = value.__class__ is list or any(isinstance(v, IR) for v in value)
             if runtime and all(isinstance(v, IR) or is_number(v) for v in value):
@@ -299,6 +309,8 @@ class Assignments:
         name_resources = getattr(type(value), "_tirx_name_resources", None)
         if name_resources is not None:
             name_resources(value, self, name)
+        if value is not made and value.__class__ in (list, tuple):
+            self.lists[id(value)] = value
         self.bind_name(name, value)
 
     def settled(self, name: str, value: Any) -> Any:
@@ -333,6 +345,10 @@ class Assignments:
             if held.__class__ is Buffer and held.is_cell and (isinstance(value, IR) or is_number(value)):
                 self.builder.store(held, (0,), value)
                 return
+        if self.run_time and isinstance(owner, (list, dict)) and isinstance(target.value, ast.Name):
+            name = target.value.id
+            if self.scope.is_outer(name) or isinstance(value, IR) and name not in self.scope.names:
+                self.ctx.fail("PYTHON_VALUE_CHANGES", name)
         try:
             owner[index] = value
         except (TypeError, KeyError, IndexError) as e:
