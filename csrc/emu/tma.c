@@ -91,9 +91,11 @@ tma_inside(const tma_job *j, int64_t *from, int64_t *to)
 static uint32_t
 tma_swizzle(const tma_job *j, uint32_t o)
 {
-    static const uint32_t bits[] = {0, 0x10, 0x30, 0x70};
+    static const struct {
+        uint8_t shift, mask;
+    } modes[] = {{0, 0}, {3, 0x10}, {3, 0x30}, {3, 0x70}, {2, 0x60}, {0, 0}, {1, 0x40}};
     uint32_t a = j->image_off + o;
-    return (a ^ ((a >> 3) & bits[j->map.swizzle & 3])) - j->image_off;
+    return (a ^ (a >> modes[j->map.swizzle].shift & modes[j->map.swizzle].mask)) - j->image_off;
 }
 
 /* ---- loads ------------------------------------------------------------------------------------------------------- */
@@ -262,9 +264,17 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     if (t->im2col != (o >= 0))
         return tma_complain(a, l, "out_of_bounds", NULL,
                             t->im2col ? "an im2col map in tile mode" : "a tiled map in im2col mode", 0, 0);
-    if (t->interleave || t->swizzle > 3 || t->dtype >= TX_TM_16U4_ALIGN8B)
+    if (t->interleave || t->swizzle == 5 || t->dtype > TX_TM_16U4_ALIGN8B)
         return tma_complain(a, l, "unsupported", NULL,
-                            "interleaved maps, packed types and other swizzle atoms are not emulated yet", 0, 0);
+                            "interleaved maps, padded types and swizzle 128B_ATOM_32B_FLIP_8B are not emulated", 0, 0);
+    if (t->dtype == TX_TM_16U4_ALIGN8B) { /* two to a byte in both memories: a map of bytes */
+        if (j->coord[0] % 32)
+            return tma_complain(a, l, "misaligned", NULL,
+                                "coordinate 0 is %lld: it must be a multiple of 16 bytes, %lld elements", j->coord[0],
+                                32);
+        t->dtype = TX_TM_U8;
+        t->dim[0] /= 2, t->box[0] /= 2, t->channels /= 2, j->coord[0] /= 2;
+    }
     uint32_t mem;
     int64_t off;
     if (!tx_vm_global_at(vm, t->address, &mem, &off))
@@ -276,7 +286,7 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     j->rows = j->gather ? 4 : t->im2col ? (uint32_t)t->pixels : 1;
     for (int d = 1; d < t->rank && !j->gather && !t->im2col; d++)
         j->rows *= (uint32_t)((t->box[d] + t->estride[d] - 1) / t->estride[d]);
-    j->pitch = t->swizzle ? 16u << t->swizzle : j->inner;
+    j->pitch = t->swizzle > 3 ? 128 : t->swizzle ? 16u << t->swizzle : j->inner;
     j->size = (j->rows - 1) * j->pitch + (t->swizzle ? j->pitch : j->inner);
     if (!t->im2col && j->coord[0] * (int64_t)j->es % 16)
         return tma_complain(a, l, "misaligned", name,
