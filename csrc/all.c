@@ -109,6 +109,7 @@
 #include "runtime/nvrtc.c"
 #include "runtime/plan.c"
 #include "runtime/plan_call.c"
+#include "runtime/plan_device.c"
 #include "runtime/plan_tensormap.c"
 #include "python/args.c"
 #include "python/arith.c"

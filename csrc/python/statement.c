@@ -1,5 +1,6 @@
 /* The Builder's statements about values: storage, stores, bindings, cells, loops.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "arith/arith.h"
 #include "python/builder.h"
 
 /* ---- buffers, stores, values ------------------------------------------------------------------------------------- */
@@ -196,10 +197,17 @@ loop_dtype(tx_py_context *ctx, const tx_node *const *bound, PyObject *asked, tx_
 static bool
 check_step(tx_py_context *ctx, const tx_node *step)
 {
+    tx_facts *facts;
     int64_t v;
 
     if (tx_const_i64(step, &v))
         return v != 0 || (tx_py_fail(ctx, TX_E_LOOP_STEP_ZERO), false);
+    if ((facts = tx_facts_new(ctx->c))) { /* coordinates and sizes of the launch have bounds of their own */
+        tx_bounds b = tx_bounds_of(facts, step);
+        tx_facts_free(facts);
+        if (b.lo > 0 || b.hi < 0)
+            return true;
+    }
     tx_sb sb = {0};
     tx_print_node(step, &sb);
     tx_fail(ctx->c, ctx->c->span, TX_E_LOOP_STEP_SIGN, sb.n ? sb.text : "?");

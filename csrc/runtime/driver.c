@@ -241,6 +241,21 @@ tx_driver_arch(int device, int *arch, tx_call_error *e)
     return rc == 0 ? true : tx_driver_fail(e, "cuDeviceGetAttribute", rc);
 }
 
+bool
+tx_driver_attribute(int device, int attribute, int *value, tx_call_error *e)
+{
+    const tx_driver_api *d = tx_driver(e);
+    CUdevice dev;
+    CUresult rc;
+
+    if (!d)
+        return false;
+    rc = d->DeviceGet(&dev, device);
+    if (rc == 0)
+        rc = d->DeviceGetAttribute(value, attribute, dev);
+    return rc == 0 ? true : tx_driver_fail(e, "cuDeviceGetAttribute", rc);
+}
+
 /* Device of the thread's context; 0 when it has none. */
 bool
 tx_driver_current_device(int *device, tx_call_error *e)

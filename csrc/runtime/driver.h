@@ -19,8 +19,11 @@ enum { /* CUresult */
        CU_ERROR_INVALID_CONTEXT = 201
 };
 enum { /* CUdevice_attribute */
+       CU_DEVICE_SM_COUNT = 16,
+       CU_DEVICE_L2_BYTES = 38,
        CU_DEVICE_COMPUTE_CAPABILITY_MAJOR = 75,
-       CU_DEVICE_COMPUTE_CAPABILITY_MINOR = 76
+       CU_DEVICE_COMPUTE_CAPABILITY_MINOR = 76,
+       CU_DEVICE_BLOCK_SMEM_BYTES = 97
 };
 enum { /* CUpointer_attribute */
        CU_POINTER_DEVICE_ORDINAL = 9

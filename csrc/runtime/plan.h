@@ -25,7 +25,8 @@ typedef enum plan_code {
     PLAN_PACKED,      /* packed[imm]; dst = result or PLAN_NO_REG */
     PLAN_ASSERT,      /* a is 0: asserts[imm] is raised */
     PLAN_RETURN,      /* a, or nothing when PLAN_NO_REG */
-    PLAN_ENCODE       /* encodes[imm]: a tensor map */
+    PLAN_ENCODE,      /* encodes[imm]: a tensor map */
+    PLAN_DEVICE       /* dst = plan_devices[imm] of the device of the call */
 } plan_code;
 
 typedef struct plan_instr {
@@ -141,5 +142,15 @@ bool tx_plan_encode_step(struct plan_compiler *k, tx_ctx *c, const tx_node *n, p
 uint16_t tx_plan_expr(struct plan_compiler *k, const tx_node *n);                /* PLAN_NO_REG: told */
 bool tx_plan_slot_of(struct plan_compiler *k, const tx_var *v, uint32_t *slot);  /* false: not a map of this function */
 bool tx_plan_data_of(struct plan_compiler *k, const tx_var *v, uint32_t *param); /* false: no argument's data */
+
+/* What the host half may ask of the device of the call, by T.call_packed(name). */
+typedef struct plan_device {
+    const char *name;
+    int attribute; /* CUdevice_attribute */
+    int emulated;  /* what the emulator says */
+} plan_device;
+const plan_device *tx_plan_device(const char *name); /* NULL: no such name */
+/* device < 0: that of the thread's context */
+bool tx_plan_device_value(const plan_device *d, int device_type, int device, int *value, tx_call_error *e);
 
 #endif

@@ -783,6 +783,7 @@ static bool
 run(plan_call *k, uint32_t from, uint32_t to)
 {
     const plan_assert *a;
+    int value;
 
     for (uint32_t pc = from; pc < to; pc++) {
         const plan_instr *i = &k->p->instrs[pc];
@@ -818,6 +819,11 @@ run(plan_call *k, uint32_t from, uint32_t to)
         case PLAN_ENCODE:
             if (!plan_call_encode(k, &k->p->encodes[i->imm.i]))
                 return false;
+            break;
+        case PLAN_DEVICE:
+            if (!tx_plan_device_value(i->imm.p, k->device_type, k->device_id, &value, k->e))
+                return false;
+            k->reg[i->dst].i = value;
             break;
         case PLAN_RETURN:
             if (i->a != PLAN_NO_REG)
@@ -975,6 +981,7 @@ print_instr(const tx_plan *p, uint32_t pc, tx_sb *out)
     case PLAN_PACKED: tx_sb_f(out, "call %s\n", p->packed[i->imm.i].name); break;
     case PLAN_ASSERT: tx_sb_f(out, "assert r%u, %s\n", i->a, p->asserts[i->imm.i].text); break;
     case PLAN_RETURN: tx_sb_puts(out, "return\n"); break;
+    case PLAN_DEVICE: tx_sb_f(out, "r%u = %s\n", i->dst, ((const plan_device *)i->imm.p)->name); break;
     case PLAN_ENCODE:
         tx_sb_f(out, "tensor map %s from %s\n", p->encodes[i->imm.i].name, p->params[p->encodes[i->imm.i].param].name);
         break;

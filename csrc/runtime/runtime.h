@@ -113,6 +113,7 @@ bool tx_plan_call(const tx_plan *p, tx_arg *args, uint32_t nargs, int device_typ
 bool tx_driver_available(char *why, size_t n);                /* false: why says what to do */
 int tx_driver_device_count(void);                             /* 0 without a driver */
 bool tx_driver_arch(int device, int *arch, tx_call_error *e); /* 90 for compute capability 9.0 */
+bool tx_driver_attribute(int device, int attribute, int *value, tx_call_error *e);
 bool tx_driver_current_device(int *device, tx_call_error *e);
 bool tx_driver_pointer_device(const void *p, int *device, tx_call_error *e); /* of memory that the driver gave out */
 

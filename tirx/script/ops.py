@@ -395,7 +395,8 @@ def call_pure_extern(*args: Any, ty: Any = None, dtype: Any = None) -> Any:
 
 def call_packed(name: str, *args: Any) -> Any:
     """Calls a registered function from the host zone."""
-    return effect("T.call_packed", "CALL_PACKED", "int32", args, call=(name, None), statement=True)
+    asks = isinstance(name, str) and name.startswith("runtime.device_")  # T.device, printed: a value
+    return effect("T.call_packed", "CALL_PACKED", "int32", args, call=(name, None), statement=not asks)
 
 
 def tvm_struct_get(argument: Any, index: int, field: int, dtype: Any) -> Any:
