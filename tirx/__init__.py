@@ -33,6 +33,7 @@ from tirx.errors import (
     Error,
     InternalError,
     NvrtcError,
+    PerformanceWarning,
 )
 
 # name -> (module, name there or None for the module itself)
@@ -77,6 +78,7 @@ __all__ = [
     "Error",
     "InternalError",
     "NvrtcError",
+    "PerformanceWarning",
     *_LAZY,
 ]
 

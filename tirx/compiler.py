@@ -83,12 +83,32 @@ def _nvrtc(
                 "pip install nvidia-cuda-runtime, or set CUDA_HOME"
             )
         flags += [f"--include-path={f}" for f in folders]
+    if not want_ptx:
+        from tirx import advice  # not before something is compiled
+
+        flags += [*advice.OPTIONS, *_usage_level(lowered)]
     key = (source, tuple(flags), _core.nvrtc_version())
     image = _images.get(key)
     if image is None:
-        image, _ = _core.nvrtc_compile(source, flags, want_ptx, lowered, lines)
+        image, log = _core.nvrtc_compile(source, flags, want_ptx, lowered, lines)
+        if log and not want_ptx:
+            advice.warn(log, source, lowered, lines)
         _images.put(key, image)
     return image
+
+
+def _usage_level(lowered: Any) -> list[str]:
+    """tirx.register_usage_level of the kernels: 0 asks ptxas for few registers, 10 for speed."""
+    found = {lowered[name].attrs.get("tirx.register_usage_level") for name in lowered.names} - {None}
+    levels = {getattr(x, "value", x) for x in found}
+    if not levels:
+        return []
+    if len(levels) > 1:
+        raise ValueError(f"the kernels of a module ask for different register usage levels: {sorted(levels)}")
+    level = levels.pop()
+    if not isinstance(level, int) or not 0 <= level <= 10:
+        raise ValueError(f"tirx.register_usage_level is a number from 0 to 10, got {level!r}")
+    return [f"--ptxas-options=--register-usage-level={level}"]
 
 
 class Import:

@@ -80,6 +80,10 @@ class EmulationWarning(UserWarning):
     """The emulator saw something doubtful that is no error."""
 
 
+class PerformanceWarning(UserWarning):
+    """ptxas says what costs speed: serialized matrix instructions, spilled registers, local memory."""
+
+
 TABLE = {
     c.__name__: c
     for c in (

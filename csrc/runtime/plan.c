@@ -358,7 +358,8 @@ add_packed(compiler *k, const tx_node *n, uint16_t dst)
     if (tx_plan_device(n->u.call->name->text)) {
         const plan_device *d = tx_plan_device(n->u.call->name->text);
         return dst == PLAN_NO_REG ||
-               plan_put(k, (plan_instr){.code = PLAN_DEVICE, .dst = dst, .type = n->dtype, .imm.p = (void *)(uintptr_t)d});
+               plan_put(k,
+                        (plan_instr){.code = PLAN_DEVICE, .dst = dst, .type = n->dtype, .imm.p = (void *)(uintptr_t)d});
     }
     call.name = keep_text(k, n->u.call->name->text);
     if (!call.name || !tx_push(k->c, &k->packed, call)) {
