@@ -578,12 +578,19 @@ tx_emu_compile(tx_ctx *c, const tx_func *kernel)
     tx_code *g = tx_calloc(1, sizeof *g);
     bool ok = false;
     uint32_t nerrors = c->nerrors;
+    tx_func narrow;
 
     if (!p || !g) {
         tx_fail(c, 0, TX_E_NO_MEMORY);
         goto out;
     }
     tx_arena_init(&p->arena);
+    narrow = *kernel;
+    narrow.body = tx_emu_without_wide(c, kernel->body);
+    if (!narrow.body)
+        goto out;
+    if (narrow.body != kernel->body)
+        kernel = &narrow;
     g->c = c, g->f = kernel, g->p = p;
     g->min_shared = 4;
     for (int i = 0; i < 3; i++)

@@ -203,4 +203,7 @@ uint32_t tx_code_if_at(tx_code *g, tx_val cond);
 void tx_code_else_at(tx_code *g, uint32_t *at);
 void tx_code_endif_at(tx_code *g, uint32_t at, bool had_else);
 
+/* wide.c: the body with pairs of uint64 in place of integers of 128 bits */
+const tx_node *tx_emu_without_wide(tx_ctx *c, const tx_node *body);
+
 #endif
