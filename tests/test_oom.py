@@ -37,6 +37,20 @@ def kernel():
         B[tx] = sm[tx]
     return k
 
+def viewed():
+    @T.prim_func
+    def k(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([1])
+        pool = T.SMEMPool()
+        sm = pool.alloc((8, 8), "int32", align=16)
+        pool.commit()
+        sm[:, :] = A.view(8, 8)
+        turned = sm.permute(1, 0).sub[2:6, ::2]
+        B[0:4] = turned[0:4, 1]
+        B[8:64] = A[0:56]
+    return k
+
 def refused():
     try:
         @T.prim_func
@@ -89,6 +103,8 @@ WORKLOADS = {
     "compile": "tirx.compile(K, target='cpu')",
     "cuda text": "tirx.compile(K, target='cpu').source",
     "call": "run()",
+    "views": "tirx.compile(viewed(), target='cpu')",
+    "views printed": "viewed().script()",
 }
 
 

@@ -53,6 +53,28 @@ def refused():
         A[tx] = no_such_name
     return k
 
+def viewed():
+    @T.prim_func
+    def k(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([1])
+        pool = T.SMEMPool()
+        sm = pool.alloc((8, 8), "int32", align=16)
+        pool.commit()
+        sm[:, :] = A.view(8, 8)
+        turned = sm.permute(1, 0).rearrange("(a b) c -> b a c", a=2).sub[1, :, ::2]
+        B[0:2] = turned[0:2, 1]
+        B[8:64] = A[0:56]
+    return k
+
+def refused_view():
+    @T.prim_func
+    def k(A: T.Buffer((64,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([1])
+        A.view(8, 8).sub[9]
+    return k
+
 def raises(error, fn, *args):
     try:
         fn(*args)
@@ -113,6 +135,8 @@ WORKLOADS = {
     "call, keywords": "EXE(a, b, schedule=3)",
     "call refused": "raises((TypeError, ValueError), EXE, a, b[:5])",
     "call, too few": "raises(TypeError, EXE, a)",
+    "views": "viewed().script()",
+    "views refused": "raises(tirx.DiagnosticError, refused_view)",
     "report": "raises(tirx.EmulationError, RACE, a, b)",
 }
 

@@ -688,6 +688,10 @@ pycall_buffer(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObjec
         return NULL;
     if (TX_PY_GIVEN(a[B_ANNOTATIONS]) && !tx_py_as_attrs(ctx, a[B_ANNOTATIONS], &b->attrs, &b->nattrs))
         return NULL;
+    for (uint32_t i = 0; i < b->nattrs; i++)
+        if ((strcmp(b->attrs[i].key->text, "volatile") == 0 || strcmp(b->attrs[i].key->text, "tirx.volatile") == 0) &&
+            b->attrs[i].value->op == TX_OP_INT && b->attrs[i].value->u.i != 0)
+            b->flags |= TX_BUF_VOLATILE;
     PyObject *made = tx_py_new_buffer(ctx, b);
     if (made && TX_PY_GIVEN(a[B_LAYOUT]))
         pybuf_set_layout(made, a[B_LAYOUT], NULL);

@@ -319,3 +319,12 @@ def test_a_view_of_the_host_zone_in_two_regions():
     a = np.zeros(64, np.float32)
     tirx.compile(f, target="cpu")(a)
     assert (a.reshape(8, 8)[0] == 2).all() and (a.reshape(8, 8)[1:, 0] == 1).all()
+
+
+def test_volatile_storage():
+    text = body("x = T.alloc_shared((64,), 'int32', annotations={'volatile': True})\nx[tx] = tx\nB[tx] = x[tx]")
+    assert text.startswith('x = T.alloc_shared((64,), "int32", annotations={"volatile": True})')
+    f = kernel("x = T.alloc_shared((64,), 'int32', annotations={'volatile': True})\nx[tx] = tx\nB[tx] = x[tx]")
+    source = tirx.compile(f, target="cuda:sm_90a").source
+    assert source.count("((volatile int*)x_ptr)[tx]") == 2
+    assert (run(f)[1] == np.arange(64)).all()
