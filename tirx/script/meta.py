@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from tirx import _core
 from tirx.script import state
 
 
@@ -51,7 +52,11 @@ def _watch(cls: Any) -> None:
             made(self, *args, **keywords)
         finally:
             p.helper_depth -= 1
-        owned = [x for _, x in _resources(self)]
+        found = _resources(self)
+        for path, x in found:  # until the object has a name itself
+            if path and p.is_fresh(x):
+                _core.rename(x, path)
+        owned = [x for _, x in found]
         kept = set(map(id, owned))
         while owned:  # what an owned view is a view of was only a step on the way to it
             x = getattr(owned.pop(), "origin", None)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""@T.meta_class: names of what constructors allocate, ownership, subclasses, fields that are cells; T.meta_var."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from script.kernels import body, kernel, run
+
+import tirx
+from tirx.builder import IRBuilder
+from tirx.builder import ir as I
+from tirx.script import tirx as T
+
+
+@T.meta_class
+class Holder:
+    def __init__(self, n=4):
+        self.buf = T.alloc_local((n,), "int32")
+        self.count = T.local_scalar("int32")
+        self.parts = [T.local_scalar("float32"), {"k": T.alloc_local((2,), "float32").view(2, 1)}]
+
+    @T.inline
+    def step(self, by=1):
+        self.count = self.count + by
+        self.count += 1
+
+
+class Sub(Holder):
+    def __init__(self, cell):
+        super().__init__(2)
+        self.extra = T.alloc_local((2,), "int32")
+        self.cell = cell
+
+
+class Plain(Holder):
+    pass
+
+
+@T.meta_class
+class Nest:
+    def __init__(self, cell):
+        self.inner = Sub(cell)
+        self.again = self.inner
+
+
+@T.meta_class
+class Slots:
+    __slots__ = ("_a", "b")
+
+    def __init__(self):
+        self._a = T.alloc_local((2,), "int32")
+
+
+@T.meta_class
+@dataclasses.dataclass
+class Data:
+    n: int
+    buf: object = None
+
+    def __post_init__(self):
+        self.buf = T.alloc_local((self.n,), "int32")
+
+
+class Leaky(Holder):
+    def __init__(self):
+        super().__init__()
+        self.count = None  # what the base has allocated is lost
+
+
+NAMES = {c.__name__: c for c in (Holder, Sub, Plain, Nest, Slots, Data, Leaky)}
+
+
+def declared(text: str, **names) -> list[str]:
+    """Names that are declared, in order."""
+    return [line.partition(" ")[0].rstrip(":") for line in body(text, **NAMES, **names).split("\n")]
+
+
+def test_names_follow_the_variable_and_the_field():
+    assert declared("first = Holder()") == ["first_buf", "first_count", "first_parts_0", "buffer", "first_parts_1_k"]
+    assert declared("x = Plain(3)")[0] == "x_buf"
+    assert declared("d = Data(4)") == ["d_buf"]
+    assert declared("s_ = Slots()") == ["s__a"]
+    assert declared("x = Data(4)\ny = Data(4)") == ["x_buf", "y_buf"]
+
+
+def test_what_comes_from_outside_keeps_its_name():
+    found = declared("c = T.local_scalar('int32')\nx = Nest(c)\ny = x.inner")
+    assert found[0] == "c" and "x_inner_cell" not in found
+    assert {"x_inner_buf", "x_inner_count", "x_inner_extra"} < set(found)
+
+
+def test_fields_that_are_cells_are_stored_into():
+    text = "c: T.int32 = tx\nx = Nest(c)\nx.inner.cell = x.inner.cell + 1\nx.inner.cell += 2\nB[tx] = c"
+    assert (run(kernel(text, **NAMES))[1] == np.arange(64) + 3).all()
+    text = "x = Holder()\nx.count = tx\nx.step()\nx.step(by=5)\nB[tx] = x.count"
+    for dialect in ("g1", "g2"):
+        assert (run(kernel(text, dialect, **NAMES))[1] == np.arange(64) + 8).all()
+
+
+def test_a_field_that_gets_storage_later_names_it():
+    assert declared("x = Slots()\nx.b = T.alloc_local((4,), 'int32')") == ["x_a", "b"]
+    assert "b_buf" in declared("x = Slots()\nx.b = Data(2)")
+
+
+def test_each_subclass_checks_what_its_own_constructor_allocates():
+    with pytest.raises(tirx.DiagnosticValueError, match="created an unowned resource in Leaky") as info:
+        kernel("y = 1\nx = Leaky()", **NAMES)
+    assert info.value.lineno == 7 and "x = Leaky()" in str(info.value) and "self.<field>" in str(info.value)
+
+
+def test_marking_a_class_twice_or_something_else():
+    assert T.meta_class(Holder) is Holder
+    with pytest.raises(TypeError, match="T.meta_class decorates a class"):
+        T.meta_class(3)
+
+
+def test_outside_a_kernel_it_is_pythons():
+    made = []
+
+    @T.meta_class
+    class Counted:
+        def __init__(self, n):
+            made.append(n)
+
+    assert isinstance(Counted(3), Counted) and made == [3]
+
+
+def test_init_subclass_is_still_called():
+    seen = []
+
+    @T.meta_class
+    class Base:
+        def __init_subclass__(cls, tag=None, **more):
+            super().__init_subclass__(**more)
+            seen.append((cls.__name__, tag))
+
+    class One(Base, tag=1):
+        pass
+
+    class Two(One, tag=2):
+        pass
+
+    assert seen == [("One", 1), ("Two", 2)]
+
+
+def test_without_a_parser_resources_have_the_names_of_their_fields():
+    with IRBuilder() as ib, I.prim_func():
+        I.func_name("f")
+        I.device_entry()
+        I.thread_id([32])
+        x = Data(4)
+        x.buf[0] = 1
+    assert 'buf = T.alloc_local((4,), "int32")' in ib.get().script()
+
+
+def test_meta_var_binds_the_value_itself():
+    seen = []
+    kernel("x = T.meta_var(thing)\nkeep(x)\na, b = T.meta_var((thing, 2))\nkeep(a)", keep=seen.append, thing=(1, [2]))
+    assert seen == [(1, [2])] * 2
+    assert I.meta_var is T.meta_var
+
+
+def test_allocators_return_the_buffer_itself():
+    assert declared("x = T.bind_(T.alloc_local((2,), 'int32').value)\nx[0] = 1")[0] == "x"
+    assert declared("x = T.bind_(T.alloc_local((2,), 'int32'), 'named')\nx[0] = 1")[0] == "named"
