@@ -104,6 +104,7 @@
 #include "emu/tma.c"
 #include "emu/tmem.c"
 #include "emu/warp.c"
+#include "emu/wgmma.c"
 #include "emu/wide.c"
 #include "runtime/cumodule.c"
 #include "runtime/driver.c"

@@ -188,7 +188,7 @@ bool tx_mbar_wait_text(tx_vm *vm, tx_frag *f, tx_emu_report *r, char *text, size
 /* Work that a thread gave to an engine. `perform` moves the bytes; completing is the queue's business. */
 typedef struct tx_work tx_work;
 typedef struct tx_tmem tx_tmem; /* tmem.h */
-enum tx_work_end { TX_END_MBAR, TX_END_GROUP, TX_END_CP, TX_END_ARRIVE, TX_END_TC, TX_END_COMMIT };
+enum tx_work_end { TX_END_MBAR, TX_END_GROUP, TX_END_CP, TX_END_ARRIVE, TX_END_TC, TX_END_COMMIT, TX_END_WGMMA };
 struct tx_work {
     tx_work *next;
     uint8_t end; /* tx_work_end */
@@ -213,7 +213,7 @@ struct tx_engine {
     uint32_t *cp_group, *bulk_group; /* a thread: groups committed */
     uint32_t *wgmma_group;           /* a warp */
     struct tx_tmem *tmem;            /* tensor memory, once it is used */
-    void *spare;
+    void *registers;                 /* wgmma.c: a warp's registers in flight */
 };
 tx_engine *tx_engine_new(const tx_cta *cta);
 void tx_engine_free(tx_engine *e);
@@ -222,8 +222,8 @@ bool tx_engine_end(tx_vm *vm, tx_cta *cta); /* the CTA's threads have left */
 /* A new work with room for `extra` bytes of data and n spans; NULL: out of memory. */
 tx_work *tx_work_new(const tx_act *a, uint32_t lane, enum tx_work_end end, uint32_t nspans, size_t extra);
 bool tx_work_move(tx_vm *vm, tx_work *w); /* its bytes, if they have not moved; false: the run stops */
-void tx_work_drop(tx_engine *e, tx_work *w);
 /* Puts it into the queue; performs it at once where the schedule says so. */
+void tx_work_drop(tx_engine *e, tx_work *w);
 bool tx_work_issue(tx_vm *vm, tx_work *w);
 bool tx_engine_flush_mbar(tx_vm *vm, tx_cta *cta, tx_mbar *b); /* if that completes the phase; *false*: the run stops */
 bool tx_engine_wait_group(tx_vm *vm, tx_cta *cta, uint32_t thread, uint32_t newest, bool read_only);

@@ -354,6 +354,10 @@ note_ptx(tx_code *g, const tx_node *n, int depth)
     for (uint32_t i = 0; i < n->nargs; i++) {
         bool written = i < n->u.ptx->nargs && tx_ptx_mode(n->u.ptx, i) != 'r' && !tx_ptx_is_sunk(n->u.ptx, i);
         const tx_node *a = n->arg[i];
+        if (written && tx_code_ptx_watches(n, i))
+            tx_code_learn(g, a->arg[0]->u.buf->data, FACT_WATCHED);
+        else if (!written && a->op == TX_OP_LOAD && a->u.buf->scope == TX_LOCAL && tx_code_ptx_watches(n, i))
+            tx_code_learn(g, a->u.buf->data, FACT_WATCHED);
         for (uint32_t k = 0; written && k < a->arg[0]->nargs; k++)
             note_addressed(g, a->arg[0]->arg[k], depth + 1);
         if (!written)
@@ -481,6 +485,10 @@ layout(tx_code *g)
             k->in[d].reg = code_place(p, k->in[d].reg);
         for (unsigned d = 0; d < k->nout; d++)
             k->out[d].reg = code_place(p, k->out[d].reg);
+        for (unsigned d = 0; k->in_init && d < k->nin; d++)
+            k->in_init[d] = k->in_init[d] == UINT32_MAX ? UINT32_MAX : code_place(p, k->in_init[d]);
+        for (unsigned d = 0; k->out_init && d < k->nout; d++)
+            k->out_init[d] = k->out_init[d] == UINT32_MAX ? UINT32_MAX : code_place(p, k->out_init[d]);
     }
     for (uint32_t i = 0; i < g->lives.n; i++)
         for (uint32_t d = 0; d < g->lives.at[i].n; d++)

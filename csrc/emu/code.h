@@ -44,6 +44,7 @@ typedef struct tx_storage { /* what a data variable stands for */
     uint8_t kind, vt;
     bool uniform; /* ROWS: one slot, stored and read uniformly */
     bool track;   /* ROWS: initialisation is checked */
+    bool watched; /* ROWS: registers of a matrix unit, which sees who writes them */
     bool fp4;
     int div;             /* divergence level of the allocation */
     uint32_t mem;        /* MEM */
@@ -87,7 +88,7 @@ typedef struct tx_inlined {
     struct tx_inlined *outer;
 } tx_inlined;
 
-enum { FACT_ROW = 1, FACT_ENTRY = 2, FACT_ADDRESSED = 4, FACT_BREAKS = 8 };
+enum { FACT_ROW = 1, FACT_ENTRY = 2, FACT_ADDRESSED = 4, FACT_BREAKS = 8, FACT_WATCHED = 16 };
 
 typedef struct tx_scope_mark {
     uint32_t binds, cached, live;
@@ -190,7 +191,10 @@ tx_val tx_code_ptr_add(tx_code *g, tx_val ptr, tx_val index, int64_t scale);
 tx_val tx_code_call(tx_code *g, const tx_node *n, unsigned lane);
 /* code_ptx.c */
 void tx_code_ptx(tx_code *g, const tx_node *n);
+/* The register and the initialisation mask of an element of a local array; false: it has none of its own. */
+bool tx_code_element(tx_code *g, const tx_node *load, tx_vreg *reg, uint32_t *init);
 void tx_code_mbar_wait(tx_code *g, const tx_node *n);
+bool tx_code_ptx_watches(const tx_node *n, uint32_t arg); /* a register that a matrix unit works on by itself */
 int64_t tx_code_ptx_granule(const tx_node *n); /* bytes of its smallest access to memory */
 /* code_stmt.c */
 void tx_code_inline(tx_code *g, const tx_func *f, tx_inlined *frame);

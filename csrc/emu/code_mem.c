@@ -290,6 +290,21 @@ init_event(tx_code *g, const tx_storage *st, unsigned op_c, const tx_val *idx, u
     else
         at = tx_code_emit(g, op_c + (idx->form == VF_ROW ? 2 : 1), 0, 0, idx->reg, 0, st->init, st->n);
     g->code.at[at].site = site;
+    g->code.at[at].aux = st->watched;
+}
+
+bool
+tx_code_element(tx_code *g, const tx_node *load, tx_vreg *reg, uint32_t *init)
+{
+    tx_storage st = storage_of(g, load);
+    tx_val idx = code_mem_flat_index(g, load->arg[0], 1, 0);
+    if (st.kind != ST_ROWS || idx.form != VF_CONST || idx.lo < 0 || idx.lo >= st.n)
+        return false;
+    if (st.uniform)
+        tx_code_learn(g, load->u.buf->data, FACT_ROW);
+    *reg = (tx_vreg){st.base + (uint32_t)idx.lo, st.vt, true, tx_scalar_of(load->u.buf->dtype)};
+    *init = st.track ? st.init + (uint32_t)idx.lo : UINT32_MAX;
+    return !st.uniform || g->again;
 }
 
 static tx_val
@@ -534,7 +549,8 @@ tx_code_alloc(tx_code *g, const tx_node *n, const tx_node *const *rest, uint32_t
         st.kind = ST_ROWS;
         st.uniform = count == 1 && !(facts & FACT_ROW);
         st.base = tx_code_regs(g, st.uniform ? RC_SLOT : row_class(vt), (uint32_t)count);
-        st.track = !written_at_once(b->data, count, rest, nrest);
+        st.watched = (facts & FACT_WATCHED) != 0;
+        st.track = st.watched || !written_at_once(b->data, count, rest, nrest);
         if (st.track) {
             st.init = tx_code_regs(g, RC_INIT, (uint32_t)count);
             tx_code_emit(g, V_CLRI, 0, 0, st.init, 0, 0, count);

@@ -14,6 +14,7 @@ typedef struct parts { /* of one instruction */
     tx_ptx_ty in_t[TX_PTX_IN_MAX], out_t[TX_PTX_OUT_MAX];
     tx_vreg in[TX_PTX_IN_MAX], out[TX_PTX_OUT_MAX];
     char in_name[TX_PTX_IN_MAX][2];
+    uint32_t in_init[TX_PTX_IN_MAX], out_init[TX_PTX_OUT_MAX];
 } parts;
 
 static const char *const token_text[] = {
@@ -210,6 +211,7 @@ keep_bytes(parts *p, const void *from, size_t n, size_t size)
 static uint32_t
 keep_op(parts *p)
 {
+    bool watches = p->op.in_init != NULL;
     tx_ptx_op *k = keep_bytes(p, &p->op, 1, sizeof *k);
     if (!k || !tx_push(p->g->c, &p->g->ptx, k)) {
         p->g->failed = true;
@@ -219,6 +221,10 @@ keep_op(parts *p)
     k->in_name = keep_bytes(p, p->in_name, k->nin, sizeof *k->in_name);
     k->out = keep_bytes(p, p->out, k->nout, sizeof *k->out),
     k->out_t = keep_bytes(p, p->out_t, k->nout, sizeof *k->out_t);
+    if (watches) {
+        k->in_init = keep_bytes(p, p->in_init, k->nin, sizeof *k->in_init);
+        k->out_init = keep_bytes(p, p->out_init, k->nout, sizeof *k->out_init);
+    }
     return p->g->ptx.n - 1;
 }
 
@@ -237,6 +243,50 @@ by_function(parts *p)
     at = tx_code_emit(p->g, warp ? V_PTXW : V_PTX, warp ? p->call->row : 0, 0, 0, mask, 0, keep_op(p));
     p->g->code.at[at].site = site(p, warp ? p->op.emu->name : "executed");
     store_results(p, result);
+}
+
+/* wgmma works on its registers by itself: they are named, not read. */
+static bool
+gather_registers(parts *p)
+{
+    tx_ptx_op *k = &p->op;
+    k->in_init = p->in_init, k->out_init = p->out_init;
+    for (uint32_t i = 0; i < p->call->nargs; i++) {
+        tx_ptx_ty t = arg_type(p, i);
+        const tx_node *a = p->n->arg[i];
+        if (k->nin >= TX_PTX_IN_MAX || k->nout >= TX_PTX_OUT_MAX)
+            return code_ptx_unsupported(p), false;
+        if (code_ptx_is_written(p, i)) {
+            if (tx_ptx_is_sunk(p->call, i) ||
+                !tx_code_element(p->g, a->arg[0], &p->out[k->nout], &p->out_init[k->nout]))
+                return code_ptx_unsupported(p), false;
+            k->out_t[k->nout++] = t;
+            continue;
+        }
+        p->in_init[k->nin] = UINT32_MAX;
+        tx_vreg reg;
+        uint32_t init;
+        if (code_ptx_operand_of(p, i)->name[0] == 'a' && !code_ptx_operand_of(p, i)->name[1] && a->op == TX_OP_LOAD &&
+            a->u.buf->scope == TX_LOCAL && tx_code_element(p->g, a, &reg, &init))
+            p->in_init[k->nin] = init;
+        tx_val v = read_arg(p, i);
+        if (v.form == VF_NONE || v.vt == VT_NONE)
+            return false;
+        add_in(p, i, t, v);
+    }
+    return true;
+}
+
+bool
+tx_code_ptx_watches(const tx_node *n, uint32_t arg)
+{
+    uint32_t nrows;
+    const tx_ptx_call *c = n->u.ptx;
+    const tx_ptx_row *row = &tx_ptx_rows(&nrows)[c->row];
+    if (arg >= c->nargs || strcmp(tx_ptx_emu_of(c->row)->name, "wgmma") != 0)
+        return false;
+    const char *name = row->op[c->op_of[arg]].name;
+    return (name[0] == 'd' || name[0] == 'a') && !name[1];
 }
 
 /* The family's name as reports say it: "mbarrier.arrive", "bulk copy". */
@@ -262,7 +312,8 @@ by_agent(parts *p)
     uint32_t at;
     if (p->op.emu->how == PH_AGENT)
         p->g->agents = true;
-    if (!code_ptx_gather(p, result))
+    bool watches = strcmp(p->op.emu->name, "wgmma") == 0;
+    if (watches ? !gather_registers(p) : !code_ptx_gather(p, result))
         return;
     if (strchr(p->row->flags, 'C')) { /* .aligned: the warp's lanes come together; this orders nothing */
         tx_val all = tx_val_int(TX_U32, TX_FULL);
@@ -273,7 +324,8 @@ by_agent(parts *p)
     p->op.live = tx_code_live(p->g);
     at = tx_code_emit(p->g, V_AGENT, 0, 0, 0, 0, 0, keep_op(p));
     p->g->code.at[at].site = site(p, family_role(p));
-    store_results(p, result);
+    if (!watches)
+        store_results(p, result);
 }
 
 int64_t

@@ -52,6 +52,7 @@ tx_engine_free(tx_engine *e)
     tx_free(e->cp_group);
     tx_free(e->bulk_group);
     tx_free(e->wgmma_group);
+    tx_free(e->registers);
     tx_free(e);
 }
 
@@ -73,6 +74,8 @@ tx_engine_begin(tx_vm *vm, tx_cta *cta)
     e->nbars = e->last_bar = 0;
     memset(e->cp_group, 0, n * sizeof *e->cp_group);
     memset(e->bulk_group, 0, n * sizeof *e->bulk_group);
+    tx_free(e->registers);
+    e->registers = NULL;
     memset(e->wgmma_group, 0, cta->nwarps * sizeof *e->wgmma_group);
 }
 
@@ -199,7 +202,7 @@ tx_work_issue(tx_vm *vm, tx_work *w)
         return true;
     if (signals(w))
         return finish_mbar(vm, w->cta, w);
-    return w->end == TX_END_CP || tx_work_move(vm, w);
+    return w->end == TX_END_CP || w->end == TX_END_WGMMA || tx_work_move(vm, w);
 }
 
 /* ---- waits ------------------------------------------------------------------------------------------------------- */

@@ -568,8 +568,10 @@ tx_vm_local(tx_vm *vm, tx_frag *f, const tx_insn *in)
 }
 
 static int
-report_unwritten(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane)
+report_unwritten(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, uint32_t init)
 {
+    if (f->warp->cta->engine && tx_wgmma_busy(vm, f, init))
+        return tx_wgmma_report(vm, f, in, lane, init, "load");
     tx_emu_report *r = tx_report_begin(vm, "uninitialised", in->site);
     tx_report_agent(vm, r, f, lane, in->site, "load");
     tx_report_element(vm, r, f, lane, in->site, INT64_MIN);
@@ -582,7 +584,7 @@ int
 tx_vm_chki(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad)
 {
     if (in->op == V_CHKI_C)
-        return report_unwritten(vm, f, in, tx_first_lane(bad));
+        return report_unwritten(vm, f, in, tx_first_lane(bad), in->a);
     bool per_lane = in->op == V_CHKI_V || in->op == V_SETI_V, set = in->op == V_SETI_S || in->op == V_SETI_V;
     for (uint32_t left = f->m; left; left &= left - 1) {
         uint32_t lane = tx_first_lane(left);
@@ -594,7 +596,7 @@ tx_vm_chki(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad)
         if (set)
             s->u32 |= 1u << lane;
         else if (!(s->u32 >> lane & 1)) {
-            int r = report_unwritten(vm, f, in, lane);
+            int r = report_unwritten(vm, f, in, lane, in->c + (uint32_t)i * 8);
             if (r != TX_RUN_ON)
                 return r;
         }

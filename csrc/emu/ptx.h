@@ -95,6 +95,7 @@ struct tx_ptx_op {
     uint32_t live; /* agents: what must be equal where parts of a warp join again */
     tx_ptx_ty *in_t, *out_t;
     tx_vreg *in, *out;
+    uint32_t *in_init, *out_init; /* wgmma: initialisation masks of the registers, UINT32_MAX: none */
     char (*in_name)[2]; /* agents: the operand that a register belongs to */
 };
 static inline bool

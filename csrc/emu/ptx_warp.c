@@ -128,7 +128,6 @@ TX_PTX_ROW(griddep, PH_NOTHING)
 // clang-format off
 #define LATER(n) TX_PTX_ROW(n, PH_LATER)
 LATER(cluster_arrive) LATER(cluster_wait) LATER(setmaxnreg) LATER(clc_try) LATER(clc_query)
-LATER(wgmma) LATER(wgmma_fence) LATER(wgmma_commit) LATER(wgmma_wait)
 LATER(tc_mma) LATER(tc_mma_sp) LATER(tc_mma_ws)
 LATER(st_bulk) LATER(st_async) LATER(red_async) LATER(multimem)
     // clang-format on

@@ -630,12 +630,13 @@ dispatch:
     LABEL(SROWB_S): LABEL(SROW32_V): LABEL(SROW64_V): LABEL(SROWB_V):
         OUT(tx_vm_local(vm, f, in));
     LABEL(CHKI_C): if (check && TX_UNLIKELY(m & ~S(a)->u32)) OUT(tx_vm_chki(vm, f, in, m & ~S(a)->u32)); NEXT;
-    LABEL(SETI_C): S(a)->u32 |= m; NEXT;
+    LABEL(SETI_C): S(a)->u32 |= m; if (TX_UNLIKELY(in->aux) && check) OUT(tx_vm_watch(vm, f, in)); NEXT;
     LABEL(CHKI_S): if (check) {
         int32_t i = S(a)->i32;
         if (TX_UNLIKELY(i < 0 || i >= in->imm || (m & ~((tx_slot *)(void *)(R + in->c))[i].u32))) OUT(tx_vm_chki(vm, f, in, 0));
     } NEXT;
-    LABEL(SETI_S): { int32_t i = S(a)->i32; if (i >= 0 && i < in->imm) ((tx_slot *)(void *)(R + in->c))[i].u32 |= m; } NEXT;
+    LABEL(SETI_S): { int32_t i = S(a)->i32; if (i >= 0 && i < in->imm) ((tx_slot *)(void *)(R + in->c))[i].u32 |= m; }
+        if (TX_UNLIKELY(in->aux) && check) OUT(tx_vm_watch(vm, f, in)); NEXT;
     LABEL(CHKI_V): LABEL(SETI_V): if (check) OUT(tx_vm_chki(vm, f, in, 0)); NEXT;
     LABEL(CLRI): for (int64_t i = 0; i < in->imm; i++) ((tx_slot *)(void *)(R + in->a))[i].u32 &= ~m; NEXT;
 
@@ -879,7 +880,62 @@ shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *r
     return true;
 }
 
-const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN, shadow_read, shadow_write};
+/* ---- matrices (wgmma.c) -------------------------------------------------------------------------------------------- */
+
+static void
+widen(float *d, const uint8_t *p, bool bf16)
+{
+    uint16_t h[8];
+    memcpy(h, p, 16);
+    if (bf16)
+        for (int i = 0; i < 8; i++)
+            d[i] = bf16_f32(h[i]);
+    else
+        for (int i = 0; i < 8; i++)
+            d[i] = f16_f32(h[i]);
+}
+
+static void
+widen_turned(float *d, uint32_t n, const uint8_t *const *rows, bool bf16)
+{
+    uint16_t h[8][8];
+    for (int r = 0; r < 8; r++) {
+        uint16_t t[8];
+        memcpy(t, rows[r], 16);
+        for (int k = 0; k < 8; k++)
+            h[k][r] = t[k];
+    }
+    for (int k = 0; k < 8; k++)
+        widen(d + (size_t)k * n, (const uint8_t *)h[k], bf16);
+}
+
+/* k ascending for each element; blocks of 16 columns and two rows stay in registers. n is a multiple of 8. */
+static void
+multiply(float *restrict d, const float *restrict x, const float *restrict y, uint32_t n)
+{
+    uint32_t c = 0;
+    for (; c + 16 <= n; c += 16)
+        for (int r = 0; r < 16; r += 2) {
+            float s0[16], s1[16];
+            memcpy(s0, d + (size_t)r * n + c, sizeof s0);
+            memcpy(s1, d + ((size_t)r + 1) * n + c, sizeof s1);
+            for (int k = 0; k < 16; k++) {
+                const float *b = y + (size_t)k * n + c;
+                float a0 = x[r * 16 + k], a1 = x[r * 16 + 16 + k];
+                for (int i = 0; i < 16; i++)
+                    s0[i] += a0 * b[i], s1[i] += a1 * b[i];
+            }
+            memcpy(d + (size_t)r * n + c, s0, sizeof s0);
+            memcpy(d + ((size_t)r + 1) * n + c, s1, sizeof s1);
+        }
+    for (; c < n; c += 8)
+        for (int r = 0; r < 16; r++)
+            for (int k = 0; k < 16; k++)
+                for (int i = 0; i < 8; i++)
+                    d[(size_t)r * n + c + (uint32_t)i] += x[r * 16 + k] * y[(size_t)k * n + c + (uint32_t)i];
+}
+
+const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN, shadow_read, shadow_write, widen, widen_turned, multiply};
 
 #undef S
 #undef THREADED

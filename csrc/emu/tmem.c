@@ -355,7 +355,7 @@ tx_tmem_read_cells(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, 
 /* ---- who may touch what ------------------------------------------------------------------------------------------ */
 
 static bool
-seen(const tx_order *o, uint32_t me, const tmem_event *e)
+tmem_seen(const tx_order *o, uint32_t me, const tmem_event *e)
 {
     return !e->time || tx_order_seen(o, me, e->who, e->time);
 }
@@ -379,19 +379,19 @@ may_touch(const tx_act *a, uint32_t lane, const tx_order *o, const tmem_record *
 {
     uint32_t me = my_column(a, lane);
     bool piped = work && r->flight.who == me; /* works of one thread run in order */
-    if (r->writes && !piped && !(work && seen(o, me, &r->flight)))
+    if (r->writes && !piped && !(work && tmem_seen(o, me, &r->flight)))
         return too_early(a, lane, o, "async", &r->flight, "that is still being written by");
     if (r->storing && !(write && !work && r->write.who / TX_LANES == me / TX_LANES))
         return too_early(a, lane, o, "async", &r->write, "before tcgen05.wait::st of");
-    if (!r->writes && !seen(o, me, &r->write))
+    if (!r->writes && !tmem_seen(o, me, &r->write))
         return too_early(a, lane, o, r->write.who >= o->nthreads ? "async" : "race", &r->write,
                          "that is not ordered after");
     if (!write)
         return true;
-    if (r->reads && !piped && !(work && seen(o, me, &r->flight)))
+    if (r->reads && !piped && !(work && tmem_seen(o, me, &r->flight)))
         return too_early(a, lane, o, "async", &r->flight, "that is still being read by");
     for (uint32_t i = 0; i < TMEM_READERS; i++)
-        if (!seen(o, me, &r->read[i]))
+        if (!tmem_seen(o, me, &r->read[i]))
             return too_early(a, lane, o, "race", &r->read[i], "that is not ordered after");
     return true;
 }

@@ -286,6 +286,10 @@ typedef struct tx_isa {
                         uint32_t shift, const tx_epoch *e, uint32_t who);
     bool (*shadow_write)(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *rwho, uint32_t n,
                          uint32_t shift, const tx_epoch *e, uint32_t who);
+    /* wgmma.c: eight 16-bit codes to float32; eight rows of eight, turned, n floats from row to row; d[16][n] += x[16][16] * y[16][n] */
+    void (*widen)(float *d, const uint8_t *p, bool bf16);
+    void (*widen_turned)(float *d, uint32_t n, const uint8_t *const *rows, bool bf16);
+    void (*multiply)(float *d, const float *x, const float *y, uint32_t n);
 } tx_isa;
 extern const tx_isa tx_isa_base, tx_isa_avx2, tx_isa_avx512;
 const tx_isa *tx_isa_pick(void);
@@ -388,6 +392,10 @@ int tx_vm_align(tx_vm *vm, tx_frag *f, const tx_insn *in);
 int tx_vm_local(tx_vm *vm, tx_frag *f, const tx_insn *in); /* per-lane index into rows */
 int tx_vm_chki(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
 int tx_vm_slow(tx_vm *vm, tx_frag *f, const tx_insn *in); /* every other rare instruction */
+/* wgmma.c: registers that a matrix unit works on, known by their initialisation masks */
+int tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in); /* one has been written */
+bool tx_wgmma_busy(const tx_vm *vm, const tx_frag *f, uint32_t init);
+int tx_wgmma_report(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, uint32_t init, const char *role);
 int tx_vm_arith(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
 
 /* agent.c: mbarriers, asynchronous copies, matrix units */

@@ -11,7 +11,6 @@ import fnmatch
 import pytest
 
 ASYNC = "register budgets are not emulated yet"
-MMA = "the matrix units are not emulated yet"
 TMEM = "tcgen05.mma and the registers of tcgen05.ld are not emulated yet"
 CLUSTER = "clusters and distributed shared memory are not emulated yet"
 GLOBAL = "races through global memory are not looked for yet"
@@ -21,7 +20,6 @@ BROKEN = "test_broken_kernel_is_reported"
 
 # Patterns of test ids: FUNCTION[CLASS-PAIR] as pytest prints them; "*" stands for anything.
 PENDING = {
-    "*[[]wgmma-*": MMA,
     "*[[]tcgen05-accumulator_loaded_before_the_commit_is_waited_for]": TMEM,
     f"{BROKEN}[[]tcgen05-register_used_before_wait_ld]": TMEM,
     "*[[]cluster-*": CLUSTER,

@@ -1,0 +1,500 @@
+/* Hopper's matrix unit. A wgmma is work that each warp of the warpgroup does for its own 16 rows: issued in order, performed at the wait for
+ * its group, in order. Until then its accumulators are poisoned (their initialisation masks are clear), its operands in shared memory
+ * are being read, its operands in registers must not be written. Registers are known by their initialisation masks: for each of
+ * them a warp keeps the wgmma in flight that works on it, and the last ordinary write since wgmma.fence.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "emu/async.h"
+#include "emu/dot.h"
+#include "emu/ptx_list.h"
+
+enum { ROWS = 16, MOST_K = 64, MOST_N = 256, WINDOW = 0x400 };
+
+typedef struct wg_register {
+    uint32_t busy, by; /* wgmma in flight on it, and the site of the last of them */
+    uint32_t written;  /* site + 1 of an ordinary write since the fence */
+} wg_register;
+
+typedef struct wg_operand { /* a matrix in shared memory */
+    uint64_t desc;
+    uint32_t first, rows; /* of M or N */
+    bool mn_major;
+} wg_operand;
+
+typedef struct wg_job {
+    const tx_ptx_op *k;
+    wg_operand a, b;
+    bool a_in_registers, accumulate, negate, half, integers, signed_a, signed_b, saturate;
+    uint8_t fmt_a, fmt_b, es;
+    uint16_t n, kk;
+    uint32_t regs[4][TX_LANES];
+} wg_job;
+
+/* ---- registers in flight --------------------------------------------------------------------------------------------- */
+
+static wg_register *
+wg_reg(const tx_vm *vm, const tx_warp *w, uint32_t init)
+{
+    wg_register *all = w->cta->engine->registers;
+    if (!all || init == UINT32_MAX || init < vm->p->inits_at)
+        return NULL;
+    uint32_t i = (init - vm->p->inits_at) / 8;
+    return i < vm->p->ninits ? &all[(size_t)w->index * vm->p->ninits + i] : NULL;
+}
+
+bool
+tx_wgmma_busy(const tx_vm *vm, const tx_frag *f, uint32_t init)
+{
+    const wg_register *r = wg_reg(vm, f->warp, init);
+    return r && r->busy;
+}
+
+int
+tx_wgmma_report(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, uint32_t init, const char *role)
+{
+    const wg_register *g = wg_reg(vm, f->warp, init);
+    tx_emu_report *r = tx_report_begin(vm, "async", in->site);
+    tx_report_agent(vm, r, f, lane, in->site, role);
+    tx_report_element(vm, r, f, lane, in->site, INT64_MIN);
+    tx_report_agent(vm, r, f, lane, g->by, "wgmma");
+    tx_report_text(r, "%s of %s%s, which a wgmma under way works on: wgmma.wait_group comes first", role, r->buffer,
+                   r->element);
+    return tx_report_end(vm, r);
+}
+
+int
+tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in)
+{
+    uint32_t init = in->op == V_SETI_C ? in->a : in->c + (uint32_t)tx_reg(f, in->a)->i32 * 8;
+    wg_register *r = f->warp->cta->engine ? wg_reg(vm, f->warp, init) : NULL;
+    if (!r)
+        return TX_RUN_ON;
+    if (r->busy) {
+        int e = tx_wgmma_report(vm, f, in, tx_first_lane(f->m), init, "store");
+        if (e != TX_RUN_ON)
+            return e;
+    }
+    r->written = in->site + 1;
+    return TX_RUN_ON;
+}
+
+static bool
+wg_registers(tx_vm *vm, tx_cta *cta)
+{
+    tx_engine *e = cta->engine;
+    if (!e->registers)
+        e->registers = tx_calloc((size_t)cta->nwarps * (vm->p->ninits + 1), sizeof(wg_register));
+    return e->registers || tx_vm_nomem(vm) == TX_RUN_ON;
+}
+
+/* A register at issue: written behind the last fence? */
+static bool
+wg_fenced(const tx_act *a, uint32_t init)
+{
+    const wg_register *r = wg_reg(a->vm, a->f->warp, init);
+    if (!r || !r->written)
+        return true;
+    tx_emu_report *rep = tx_report_begin(a->vm, "proxy", r->written - 1);
+    uint32_t lane = tx_first_lane(a->f->m);
+    tx_report_agent(a->vm, rep, a->f, lane, a->in->site, "wgmma");
+    tx_report_agent(a->vm, rep, a->f, lane, r->written - 1, "store");
+    tx_report_text(rep, "wgmma works on registers of %s that ordinary code has written: wgmma.fence is missing between",
+                   rep->buffer);
+    return tx_report_end(a->vm, rep) == TX_RUN_ON;
+}
+
+/* ---- operands in shared memory ----------------------------------------------------------------------------------------- */
+
+/* Byte in shared memory of 16 that belong together: K-major those of row r from element k on, MN-major those of element k from row r on. */
+static uint32_t
+wg_chunk(const wg_operand *o, uint32_t es, uint32_t r, uint32_t k)
+{
+    static const uint32_t widths[] = {0, 128, 64, 32}, masks[] = {0, 0x70, 0x30, 0x10};
+    uint32_t start = (uint32_t)(o->desc & 0x3fff) << 4, lbo = (uint32_t)(o->desc >> 16 & 0x3fff) << 4,
+             sbo = (uint32_t)(o->desc >> 32 & 0x3fff) << 4, base = (uint32_t)(o->desc >> 49 & 7),
+             mode = (uint32_t)(o->desc >> 62), w = widths[mode], per = 16 / es, at;
+    if (!o->mn_major)
+        at = w ? r % 8 * w + r / 8 * sbo + k * es : r % 8 * 16 + r / 8 * sbo + k / per * lbo;
+    else
+        at = w ? r * es % w + r * es / w * lbo + k % 8 * w + k / 8 * sbo : r / per * sbo + k % 8 * 16 + k / 8 * lbo;
+    at += start;
+    return (at ^ ((at - 128 * base) >> 3 & masks[mode])) - WINDOW;
+}
+
+/* Calls for each piece of 16 bytes; r and k of its first element. */
+#define EACH_CHUNK(o, es, kk, r, k)                                    \
+    for (uint32_t k = 0; k < (kk); k += (o)->mn_major ? 1 : 16 / (es)) \
+        for (uint32_t r = (o)->first; r < (o)->first + (o)->rows; r += (o)->mn_major ? 16 / (es) : 1)
+
+static bool
+wg_inside(const tx_act *a, const wg_operand *o, uint32_t es, uint32_t kk, const char *name)
+{
+    uint32_t size = (uint32_t)a->f->warp->cta->shared_bytes;
+    EACH_CHUNK(o, es, kk, r, k)
+    {
+        uint32_t at = wg_chunk(o, es, r, k);
+        if (at < size && size - at >= 16)
+            continue;
+        tx_emu_report *rep = tx_act_report(a, tx_first_lane(a->f->m), "out_of_bounds");
+        tx_report_text(rep, "wgmma: the descriptor of %s leads to byte %d of %u bytes of shared memory", name, (int)at,
+                       size);
+        tx_report_end(a->vm, rep);
+        return false;
+    }
+    return true;
+}
+
+static uint32_t
+wg_spans(const wg_operand *o, tx_cta *cta, uint32_t es, uint32_t kk, tx_span_of *s)
+{
+    uint32_t n = 0;
+    EACH_CHUNK(o, es, kk, r, k)
+    {
+        uint32_t at = wg_chunk(o, es, r, k);
+        if (n && s[n - 1].off + s[n - 1].n == at)
+            s[n - 1].n += 16;
+        else
+            s[n++] = (tx_span_of){cta, at, 16};
+    }
+    return n;
+}
+
+static uint32_t
+wg_code(const uint8_t *p, uint32_t es, uint32_t i)
+{
+    uint16_t h;
+    uint32_t w;
+    if (es == 1)
+        return p[i];
+    if (es == 2)
+        return memcpy(&h, p + 2 * i, 2), h;
+    return memcpy(&w, p + 4 * i, 4), w;
+}
+
+/* ---- performing -------------------------------------------------------------------------------------------------- */
+
+/* Register of an accumulator element: row of the warp's 16, column. */
+static uint32_t *
+wg_cell(const wg_job *j, tx_frag *f, uint32_t row, uint32_t col, uint32_t *lane)
+{
+    *lane = row % 8 * 4 + col % 8 / 2;
+    uint32_t i = j->half ? col / 8 * 2 + row / 8 : col / 8 * 4 + row / 8 * 2 + col % 2;
+    return (uint32_t *)(void *)(f->R + j->k->out[i].reg);
+}
+
+static void
+wg_codes(const wg_job *j, const tx_cta *cta, uint32_t (*x)[MOST_K], uint32_t (*y)[MOST_K])
+{
+    if (j->a_in_registers) {
+        uint32_t per = 4u / j->es, bits = 8u * j->es;
+        for (uint32_t i = 0; i < 4; i++)
+            for (uint32_t l = 0; l < TX_LANES; l++)
+                for (uint32_t e = 0; e < per; e++)
+                    x[l / 4 + 8 * (i & 1)][per * (l % 4) + 4 * per * (i >> 1) + e] =
+                        (uint32_t)(j->regs[i][l] >> bits * e & (bits == 32 ? 0xffffffffu : (1u << bits) - 1));
+    }
+    for (int which = j->a_in_registers ? 1 : 0; which < 2; which++) {
+        const wg_operand *o = which ? &j->b : &j->a;
+        uint32_t (*to)[MOST_K] = which ? y : x, per = 16u / j->es;
+        EACH_CHUNK(o, j->es, j->kk, r, k)
+        {
+            const uint8_t *p = cta->shared + wg_chunk(o, j->es, r, k);
+            for (uint32_t i = 0; i < per; i++)
+                to[r - o->first + (o->mn_major ? i : 0)][k + (o->mn_major ? 0 : i)] = wg_code(p, j->es, i);
+        }
+    }
+}
+
+static void
+wg_slow(tx_vm *vm, const wg_job *j, tx_frag *f)
+{
+    static const uint32_t sign[FM__COUNT] = {
+        [FM_F16] = 0x8000, [FM_BF16] = 0x8000, [FM_TF32] = 0x80000000u, [FM_E4M3] = 0x80, [FM_E5M2] = 0x80};
+    uint32_t (*x)[MOST_K] = tx_calloc(ROWS + MOST_N, sizeof *x), (*y)[MOST_K], lane;
+    tx_dot how = {j->fmt_a, j->fmt_b, j->half ? FM_F16 : FM_F32, false};
+    if (!x) {
+        tx_vm_nomem(vm);
+        return;
+    }
+    y = x + ROWS;
+    wg_codes(j, f->warp->cta, x, y);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        for (uint32_t k = 0; j->negate && k < j->kk; k++)
+            x[r][k] ^= sign[j->fmt_a];
+        for (uint32_t c = 0; c < j->n; c++) {
+            uint32_t *cell = wg_cell(j, f, r, c, &lane), shift = j->half ? c % 2 * 16 : 0;
+            uint32_t old = !j->accumulate ? 0 : j->half ? cell[lane] >> shift & 0xffff : cell[lane], v;
+            if (j->integers) {
+                int64_t sum = (int32_t)old;
+                for (uint32_t k = 0; k < j->kk; k++)
+                    sum += (j->signed_a ? (int8_t)x[r][k] : (int32_t)x[r][k]) *
+                           (j->signed_b ? (int8_t)y[c][k] : (int32_t)y[c][k]);
+                sum = !j->saturate ? sum : sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+                v = (uint32_t)sum;
+            } else if (vm->o->hardware_numerics)
+                v = tx_dot_exact(&how, x[r], y[c], j->kk, old);
+            else {
+                float s = tx_dot_float(how.c, old);
+                for (uint32_t k = 0; k < j->kk; k++)
+                    s += tx_dot_float(j->fmt_a, x[r][k]) * tx_dot_float(j->fmt_b, y[c][k]);
+                memcpy(&v, &s, 4);
+                v = j->half ? (s != s ? 0x7fff : (uint32_t)tx_encode(TX_F16, (double)s)) : s != s ? 0x7fffffff : v;
+            }
+            cell[lane] = j->half ? (cell[lane] & ~(0xffffu << shift)) | v << shift : v;
+        }
+    }
+    tx_free(x);
+}
+
+/* fp32 sums of 16-bit operands: the way that speed matters on. */
+static void
+wg_fast(tx_vm *vm, const wg_job *j, tx_frag *f)
+{
+    float x[ROWS * 16], y[16 * MOST_N], d[ROWS * MOST_N];
+    const tx_cta *cta = f->warp->cta;
+    uint32_t n = j->n;
+    bool bf16 = j->fmt_a == FM_BF16;
+    if (j->a_in_registers) {
+        for (uint32_t i = 0; i < 4; i++)
+            for (uint32_t l = 0; l < TX_LANES; l++)
+                for (uint32_t e = 0; e < 2; e++)
+                    x[(l / 4 + 8 * (i & 1)) * 16 + 2 * (l % 4) + 8 * (i >> 1) + e] =
+                        tx_dot_float(j->fmt_a, j->regs[i][l] >> 16 * e & 0xffff);
+    } else
+        EACH_CHUNK(&j->a, 2, 16, r, k)
+        {
+            float t[8];
+            vm->isa->widen(t, cta->shared + wg_chunk(&j->a, 2, r, k), bf16);
+            for (uint32_t i = 0; i < 8; i++)
+                x[j->a.mn_major ? (r - j->a.first + i) * 16 + k : (r - j->a.first) * 16 + k + i] = t[i];
+        }
+    if (j->b.mn_major) {
+        EACH_CHUNK(&j->b, 2, 16, r, k)
+        vm->isa->widen(y + k * n + r, cta->shared + wg_chunk(&j->b, 2, r, k), bf16);
+    } else
+        for (uint32_t r = 0; r < n; r += 8)
+            for (uint32_t k = 0; k < 16; k += 8) {
+                const uint8_t *rows[8];
+                for (uint32_t i = 0; i < 8; i++)
+                    rows[i] = cta->shared + wg_chunk(&j->b, 2, r + i, k);
+                vm->isa->widen_turned(y + k * n + r, n, rows, bf16);
+            }
+    if (j->negate)
+        for (uint32_t i = 0; i < ROWS * 16; i++)
+            x[i] = -x[i];
+    for (uint32_t i = 0; i < n / 2; i++) {
+        const float *v = (const float *)(const void *)(f->R + j->k->out[i].reg);
+        float *to = d + i % 4 / 2 * 8 * n + i / 4 * 8 + i % 2;
+        for (uint32_t l = 0; l < TX_LANES; l++)
+            to[l / 4 * n + l % 4 * 2] = j->accumulate ? v[l] : 0;
+    }
+    vm->isa->multiply(d, x, y, n);
+    for (uint32_t i = 0; i < n / 2; i++) {
+        float *v = (float *)(void *)(f->R + j->k->out[i].reg);
+        const float *from = d + i % 4 / 2 * 8 * n + i / 4 * 8 + i % 2;
+        for (uint32_t l = 0; l < TX_LANES; l++)
+            v[l] = from[l / 4 * n + l % 4 * 2];
+    }
+}
+
+static void
+wg_perform(tx_vm *vm, tx_work *w, tx_frag *f)
+{
+    const wg_job *j = w->data;
+    if (w->performed)
+        return;
+    w->performed = true;
+    bool sixteen = (j->fmt_a == FM_F16 || j->fmt_a == FM_BF16) && j->fmt_a == j->fmt_b;
+    if (sixteen && !j->half && !vm->o->hardware_numerics)
+        wg_fast(vm, j, f);
+    else
+        wg_slow(vm, j, f);
+}
+
+/* ---- instructions ------------------------------------------------------------------------------------------------ */
+
+static unsigned
+wg_format(const tx_act *a, const char *slot)
+{
+    const char *t = tx_ptx_slot(a->k, slot);
+    if (t && t[0] == 'e')
+        return t[1] == '4' ? FM_E4M3 : FM_E5M2;
+    return tx_act_has(a, TK_tf32) ? FM_TF32 : tx_act_has(a, TK_bf16) ? FM_BF16 : FM_F16;
+}
+
+static int64_t
+wg_number(const tx_act *a, const char *name, int64_t otherwise)
+{
+    int i = tx_act_find(a->k, name);
+    return i < 0 || a->k->in_name[i][1] != name[1] ? otherwise
+                                                   : (int64_t)(int32_t)tx_act_in(a, i, tx_first_lane(a->f->m));
+}
+
+static void
+wg_describe(const tx_act *a, wg_job *j)
+{
+    const char *shape = tx_ptx_slot(a->k, "shape"), *at = tx_ptx_slot(a->k, "at"), *bt = tx_ptx_slot(a->k, "bt");
+    uint32_t lane = tx_first_lane(a->f->m), warp = a->f->warp->index % 4, room[TX_LANES];
+    int da = tx_act_find(a->k, "ad");
+    memset(j, 0, sizeof *j);
+    j->k = a->k;
+    if (shape) {
+        char *k;
+        j->n = (uint16_t)strtol(shape + 4, &k, 10);
+        j->kk = (uint16_t)strtol(k + 1, NULL, 10);
+    }
+    j->integers = tx_act_has(a, TK_s32);
+    j->half = !j->integers && a->k->nout * 4u == j->n;
+    j->signed_a = at && *at == 's', j->signed_b = bt && *bt == 's';
+    j->saturate = tx_act_has(a, TK_satfinite);
+    j->fmt_a = (uint8_t)(j->integers ? FM_NONE : wg_format(a, "at"));
+    j->fmt_b = (uint8_t)(j->integers ? FM_NONE : wg_format(a, "bt"));
+    j->es = (uint8_t)(32 / j->kk);
+    j->accumulate = tx_act_in(a, tx_act_find(a->k, "sd"), lane) != 0;
+    j->negate = wg_number(a, "sa", 1) * wg_number(a, "sb", 1) < 0;
+    j->a_in_registers = da < 0 || a->k->in_name[da][1] != 'd';
+    if (j->a_in_registers) {
+        int first = tx_act_find(a->k, "a");
+        for (int i = 0; i < 4; i++)
+            memcpy(j->regs[i], tx_act_row(a, first + i, room), sizeof j->regs[i]);
+    } else
+        j->a = (wg_operand){tx_act_in(a, da, lane), 16 * warp, ROWS, wg_number(a, "ta", 0) != 0};
+    j->b = (wg_operand){tx_act_in(a, tx_act_find(a->k, "bd"), lane), 0, j->n, wg_number(a, "tb", 0) != 0};
+}
+
+/* Accumulators and register operands from now on belong to the unit. */
+static bool
+wg_take_registers(const tx_act *a, const wg_job *j)
+{
+    tx_vm *vm = a->vm;
+    if (!wg_registers(vm, a->f->warp->cta))
+        return false;
+    for (uint32_t i = 0; i < a->k->nin; i++)
+        if (!wg_fenced(a, a->k->in_init[i]))
+            return false;
+    for (uint32_t i = 0; i < a->k->nout; i++) {
+        uint32_t init = a->k->out_init[i];
+        wg_register *r = wg_reg(vm, a->f->warp, init);
+        if (!r)
+            continue;
+        if (j->accumulate && !r->busy && (a->f->m & ~tx_reg(a->f, init)->u32)) {
+            tx_emu_report *rep = tx_act_report(a, tx_first_lane(a->f->m & ~tx_reg(a->f, init)->u32), "uninitialised");
+            tx_report_text(rep, "wgmma adds to accumulator %u, which nobody has written", i);
+            if (tx_report_end(vm, rep) != TX_RUN_ON)
+                return false;
+        }
+        if (!wg_fenced(a, init))
+            return false;
+        tx_reg(a->f, init)->u32 &= ~a->f->m;
+        r->busy++, r->by = a->in->site;
+    }
+    for (uint32_t i = 0; i < a->k->nin; i++) {
+        wg_register *r = wg_reg(vm, a->f->warp, a->k->in_init[i]);
+        if (r)
+            r->busy++, r->by = a->in->site;
+    }
+    return true;
+}
+
+static void
+wg_give_registers(tx_vm *vm, const tx_ptx_op *k, tx_frag *f)
+{
+    for (uint32_t i = 0; i < k->nout; i++) {
+        wg_register *r = wg_reg(vm, f->warp, k->out_init[i]);
+        if (r && r->busy && --r->busy == 0)
+            tx_reg(f, k->out_init[i])->u32 |= f->m;
+    }
+    for (uint32_t i = 0; i < k->nin; i++) {
+        wg_register *r = wg_reg(vm, f->warp, k->in_init[i]);
+        if (r && r->busy)
+            r->busy--;
+    }
+}
+
+TX_PTX_AGENT(wgmma)
+{
+    tx_vm *vm = a->vm;
+    tx_cta *cta = a->f->warp->cta;
+    wg_job j;
+    wg_describe(a, &j);
+    if (!tx_act_whole(a) || (!j.a_in_registers && !wg_inside(a, &j.a, j.es, j.kk, "A")) ||
+        !wg_inside(a, &j.b, j.es, j.kk, "B"))
+        return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+    if (!vm->late && !vm->hooks) { /* nobody can tell */
+        tx_work at_once = {.data = &j};
+        wg_perform(vm, &at_once, a->f);
+        return TX_RUN_ON;
+    }
+    uint32_t chunks = vm->hooks ? (ROWS + j.n) * j.kk * j.es / 16 : 0;
+    tx_work *w = tx_work_new(a, 0, TX_END_WGMMA, chunks, sizeof j);
+    if (!w)
+        return TX_RUN_STOP;
+    memcpy(w->data, &j, sizeof j);
+    w->group = cta->engine->wgmma_group[a->f->warp->index];
+    if (vm->hooks) {
+        tx_issue i = tx_act_issue(a, tx_first_lane(a->f->m), true);
+        if (!j.a_in_registers)
+            w->nsrc = wg_spans(&j.a, cta, j.es, j.kk, w->src);
+        w->nsrc += wg_spans(&j.b, cta, j.es, j.kk, w->src + w->nsrc);
+        bool ok = wg_take_registers(a, &j);
+        for (uint32_t s = 0; ok && s < w->nsrc; s++)
+            ok = tx_shadow_issue_read(&i, &w->src[s]);
+        if (!ok) {
+            tx_free(w);
+            return TX_RUN_STOP;
+        }
+    }
+    if (!vm->late)
+        wg_perform(vm, w, a->f);
+    return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
+}
+
+TX_PTX_AGENT(wgmma_fence)
+{
+    tx_warp *w = a->f->warp;
+    wg_register *r = w->cta->engine->registers;
+    if (!tx_act_whole(a))
+        return TX_RUN_STOP;
+    for (uint32_t i = 0; r && i < a->vm->p->ninits; i++)
+        r[(size_t)w->index * a->vm->p->ninits + i].written = 0;
+    return a->vm->check && !r && !wg_registers(a->vm, w->cta) ? TX_RUN_STOP : TX_RUN_ON;
+}
+
+TX_PTX_AGENT(wgmma_commit)
+{
+    if (!tx_act_whole(a))
+        return TX_RUN_STOP;
+    a->f->warp->cta->engine->wgmma_group[a->f->warp->index]++;
+    return TX_RUN_ON;
+}
+
+TX_PTX_AGENT(wgmma_wait)
+{
+    tx_vm *vm = a->vm;
+    tx_warp *warp = a->f->warp;
+    tx_engine *e = warp->cta->engine;
+    tx_order *o = tx_shadow_order(warp->cta);
+    uint32_t newest = (uint32_t)tx_act_in(a, tx_act_find(a->k, "n"), tx_first_lane(a->f->m)),
+             last = e->wgmma_group[warp->index];
+    if (!tx_act_whole(a))
+        return TX_RUN_STOP;
+    uint32_t unit = o ? tx_order_agent(o, warp->cta, TX_BARRIER_AGENTS + warp->index / 4 % TX_UNIT_AGENTS) : 0;
+    for (tx_work *w = e->first, *next; w; w = next) {
+        next = w->next;
+        if (w->end != TX_END_WGMMA || w->thread / TX_LANES != warp->index || w->group + newest >= last)
+            continue;
+        wg_perform(vm, w, a->f);
+        if (vm->hooks) {
+            wg_give_registers(vm, ((const wg_job *)w->data)->k, a->f);
+            o->agent[unit - o->nthreads] = (tx_agent_info){tx_order_thread(warp->cta, w->thread), w->site};
+        }
+        for (uint32_t i = 0; i < w->nsrc; i++)
+            tx_shadow_done_read(vm, &w->src[i], unit, w->site);
+        tx_work_drop(e, w);
+    }
+    if (o)
+        tx_order_learn(o, tx_order_thread(warp->cta, warp->index * TX_LANES), a->f->m, unit);
+    return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+}
