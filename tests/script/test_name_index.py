@@ -182,6 +182,7 @@ VALUES: dict[str, tuple[str, str]] = {
         "v: T.let = T.vector_combine(T.ramp(tx, 1, 2), T.ramp(tx, 7, 2))\nB[tx] = T.Shuffle([v], [3])",
         "tx + 7",
     ),
+    "make_vector": ("v: T.let = T.make_vector(7, tx, s)\nB[tx] = T.Shuffle([v], [1])", "tx"),
     "popcount": ("B[tx] = T.popcount(tx)", "popcount(tx)"),
     "clz": ("B[tx] = T.clz(tx)", "clz(tx)"),
     "isnan": ("B[tx] = T.cast(T.isnan(A[tx] - T.infinity('float32') * A[tx]), 'int32')", "tx == 0"),
