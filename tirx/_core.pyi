@@ -228,6 +228,7 @@ class Builder:
     before: Any  # called once before the next store, or None: flat forms wait for it
     zone: str  # "host" or "device"
     depth: int
+    count: int  # statements in the innermost block so far
     in_loop: bool
     dialect: str  # "g1" or "g2"
     name: str
@@ -251,8 +252,10 @@ class Builder:
         self, buf: Buffer, indices: Any, value: ExprLike
     ) -> None: ...  # casts to the element type (language.md 6.4)
     def bind(
-        self, name: str, value: ExprLike, dtype: DTypeLike | None = None
-    ) -> Expr: ...  # immutable; gives the variable
+        self, name: str, value: ExprLike, dtype: DTypeLike | None = None, droppable: bool = False
+    ) -> Expr:
+        ...
+        # immutable; gives the variable. droppable: at the end, if nothing reads it, the value stands for its effect
     def cell(self, name: str, dtype: DTypeLike, init: ExprLike | None = None, scope: str = "local") -> Buffer: ...
     def evaluate(self, x: ExprLike) -> None: ...
     def open_for(

@@ -187,6 +187,24 @@ def coloured(text: str, style: str | None = None) -> str:
     return highlight(text, PythonLexer(), TerminalFormatter(bg=style or "dark")).rstrip("\n")
 
 
-def structural_equal(a: Any, b: Any) -> bool:
-    """Whether two functions or modules are the same but for names of bound variables and source places."""
+def structural_equal(a: Any, b: Any, map_free_vars: bool = False) -> bool:
+    """Whether two functions, modules or nodes are the same but for names of bound variables and source places.
+
+    Variables that a node does not bind itself are the same if they are one variable; with map_free_vars, if they are
+    first used in the same order, as those of two functions."""
+    if isinstance(a, _core.Expr) or isinstance(b, _core.Expr):
+        for x in (a, b):
+            if not isinstance(x, _core.Expr):
+                raise TypeError(f"structural_equal: a node is compared with a node, got {type(x).__name__}")
+        return _core.nodes_equal(a, b, map_free_vars)
     return _core.structural_equal(core_of(a, "structural_equal"), core_of(b, "structural_equal"))
+
+
+def structural_hash(x: Any, map_free_vars: bool = False) -> int:
+    """Equal for what is structurally equal."""
+    if isinstance(x, _core.Expr):
+        return _core.node_hash(x, map_free_vars)
+    core = core_of(x, "structural_hash")
+    if isinstance(core, _core.Function):
+        return core.structural_hash()
+    return hash(tuple((name, core[name].structural_hash()) for name in sorted(core.names)))

@@ -1,6 +1,6 @@
 /* The builder: a stack of open blocks, each a growing list of statements. A head node (FOR, WHILE, IF, DEVICE, ATTR) waits
  * without its body until its block is closed. SPDX-License-Identifier: Apache-2.0 */
-#include "ir/ir.h"
+#include "ir/fold.h"
 
 typedef TX_VEC(const tx_node *) node_vec;
 
@@ -15,6 +15,7 @@ struct tx_builder {
     tx_ctx *c;
     tx_func *func;
     TX_VEC(build_frame) frames;
+    TX_VEC(tx_var *) droppable;
 };
 
 static build_frame *
@@ -183,11 +184,96 @@ tx_builder_in_loop(const tx_builder *b)
     return b->frames.n && b->frames.at[b->frames.n - 1].in_loop;
 }
 
+uint32_t
+tx_builder_count(const tx_builder *b)
+{
+    return b->frames.at[b->frames.n - 1].stmts.n;
+}
+
+/* ---- bindings that nothing reads --------------------------------------------------------------------------------- */
+
+bool
+tx_builder_droppable(tx_builder *b, tx_var *v)
+{
+    return tx_push(b->c, &b->droppable, v);
+}
+
+typedef struct use_finder {
+    tx_visitor v;
+    tx_map unread; /* droppable variables that no use was found of */
+    tx_map buffers;
+} use_finder;
+
+static void
+find_buffer_uses(use_finder *f, const tx_buffer *b)
+{
+    uint64_t known;
+
+    if (!b || tx_map_get(&f->buffers, (uint64_t)(uintptr_t)b, &known))
+        return;
+    tx_map_put(&f->buffers, (uint64_t)(uintptr_t)b, 1);
+    tx_map_put_ptr(&f->unread, b->data, NULL);
+    for (unsigned i = 0; i < b->rank; i++) {
+        tx_walk(&f->v, b->shape[i]);
+        tx_walk(&f->v, b->strides ? b->strides[i] : NULL);
+    }
+    tx_walk(&f->v, b->elem_offset);
+    tx_walk(&f->v, b->byte_offset);
+    tx_walk(&f->v, b->allocated_addr);
+    find_buffer_uses(f, b->origin);
+}
+
+static bool
+find_uses(tx_visitor *v, const tx_node *n)
+{
+    use_finder *f = (use_finder *)v;
+
+    if (n->op == TX_OP_VAR)
+        tx_map_put_ptr(&f->unread, n->u.var, NULL);
+    else if (tx_payload_kind_of(n->op) == TX_P_BUF)
+        find_buffer_uses(f, n->u.buf);
+    for (uint32_t i = 0; n->op == TX_OP_FOR && i < n->u.loop->nattrs; i++)
+        tx_walk(v, n->u.loop->attrs[i].value);
+    return true;
+}
+
+static const tx_node *
+drop_binding(tx_rewriter *r, const tx_node *n)
+{
+    if (!tx_map_ptr(r->self, n->u.var))
+        return tx_rewrite_children(r, n);
+    return tx_make_at(r->c, n->span, TX_OP_EVAL, TX_VOID, (tx_payload){0}, n->arg, 1);
+}
+
+/* A call whose result was bound only because plain Python code may drop it, and did: it stands for its effect. */
+static const tx_node *
+drop_bindings(tx_builder *b, const tx_node *body)
+{
+    static const tx_rewrite_fn rules[TX_OP__COUNT] = {[TX_OP_BIND] = drop_binding};
+    use_finder f = {.v = {.enter = find_uses}};
+    tx_rewriter r = {.c = b->c, .fn = rules, .self = &f.unread};
+    bool ok = true;
+
+    for (uint32_t i = 0; i < b->droppable.n; i++)
+        ok = ok && tx_map_put_ptr(&f.unread, b->droppable.at[i], b);
+    tx_walk(&f.v, body);
+    body = ok ? tx_rewrite(&r, body) : tx_fail(b->c, b->c->span, TX_E_NO_MEMORY);
+    tx_map_free(&f.unread);
+    tx_map_free(&f.buffers);
+    tx_rewriter_free(&r);
+    return body;
+}
+
 tx_func *
 tx_builder_finish(tx_builder *b)
 {
+    const tx_node *body;
+
     while (b->frames.n > 1)
         if (!tx_close(b))
             return NULL;
-    return (b->func->body = tx_take_block(b)) ? b->func : NULL;
+    body = tx_take_block(b);
+    if (body && b->droppable.n)
+        body = drop_bindings(b, body);
+    return (b->func->body = body) ? b->func : NULL;
 }

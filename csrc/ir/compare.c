@@ -118,7 +118,7 @@ compare_use_var(canon *s, const tx_var *v)
 
     if (tx_map_get(&s->vars, (uint64_t)(uintptr_t)v, &known))
         return known;
-    return s->free_by_identity ? (uint64_t)1 << 63 | v->id : compare_bind_var(s, v);
+    return s->free_by_identity ? (uint64_t)1 << 63 | (uintptr_t)v : compare_bind_var(s, v);
 }
 
 /* What a variable is, apart from its identity. */
@@ -584,22 +584,43 @@ tx_hash_func(const tx_func *f)
 bool
 tx_equal_nodes(const tx_node *a, const tx_node *b)
 {
+    return tx_same_structure(a, b, true);
+}
+
+static canon
+canon_of(const tx_node *n, bool free_by_identity)
+{
+    canon x = new_canon(free_by_identity);
+
+    if (tx_is_stmt(n))
+        list(&x, n);
+    else
+        compare_emit(&x, compare_expr(&x, n));
+    return x;
+}
+
+bool
+tx_same_structure(const tx_node *a, const tx_node *b, bool free_by_identity)
+{
     canon x, y;
 
     if (a == b || !a || !b)
         return a == b;
     if (tx_is_stmt(a) != tx_is_stmt(b))
         return false;
-    x = new_canon(true);
-    y = new_canon(true);
-    if (tx_is_stmt(a)) {
-        list(&x, a);
-        list(&y, b);
-    } else {
-        compare_emit(&x, compare_expr(&x, a));
-        compare_emit(&y, compare_expr(&y, b));
-    }
+    x = canon_of(a, free_by_identity);
+    y = canon_of(b, free_by_identity);
     return same_words(&x, &y);
+}
+
+uint64_t
+tx_hash_node(const tx_node *n, bool free_by_identity)
+{
+    canon x = canon_of(n, free_by_identity);
+    uint64_t h = tx_hash_bytes(x.out.at, x.out.n * sizeof *x.out.at, 0x72);
+
+    free_canon(&x);
+    return h;
 }
 
 static const tx_func *

@@ -447,6 +447,10 @@ const tx_node *tx_close(tx_builder *b);        /* closes the innermost block and
 int tx_builder_depth(const tx_builder *b);     /* open blocks, the function's own included */
 unsigned tx_builder_zone(const tx_builder *b); /* 0 host, 1 device */
 bool tx_builder_in_loop(const tx_builder *b);
+uint32_t tx_builder_count(const tx_builder *b); /* statements in the innermost block so far */
+/* v is bound to a call that would be an expression if it was sure to be used: at the end, a binding that nothing reads
+ * becomes the call alone. */
+bool tx_builder_droppable(tx_builder *b, tx_var *v);
 const tx_node *tx_take_block(tx_builder *b); /* statements of the innermost block so far, removed from it */
 /* Flat DEVICE/ATTR: tx_open without tx_close; tx_builder_finish closes what is open. Gives the finished function. */
 tx_func *tx_builder_finish(tx_builder *b);
@@ -508,6 +512,9 @@ tx_equal_funcs(const tx_func *a, const tx_func *b); /* alpha-renaming of bound v
 bool tx_equal_modules(const tx_module *a, const tx_module *b);
 uint64_t tx_hash_func(const tx_func *f); /* equal functions hash alike */
 bool tx_equal_nodes(const tx_node *a, const tx_node *b);
+/* The same, where free variables may be those of two functions: by identity, or by the order of their first use. */
+bool tx_same_structure(const tx_node *a, const tx_node *b, bool free_by_identity);
+uint64_t tx_hash_node(const tx_node *n, bool free_by_identity); /* equal for nodes of the same structure */
 
 /* Well-formedness (lowering.md 3.1); records diagnostics and gives false when there are any. */
 bool tx_verify_func(tx_ctx *c, const tx_func *f);

@@ -310,8 +310,11 @@ pybuf_ass_subscript(PyObject *self, PyObject *indices, PyObject *value)
         PyErr_SetString(PyExc_TypeError, "elements of a buffer cannot be deleted");
         return -1;
     }
-    if (!builder)
+    if (!builder) {
+        if (b->ctx->frozen)
+            b->ctx->c->span = 0; /* the place where building ended says nothing */
         return tx_py_fail(b->ctx, TX_E_NO_BUILDER), -1;
+    }
     tx_py_here(builder->ctx);
     if (builder->ctx != b->ctx)
         return tx_py_fail(builder->ctx, TX_E_OTHER_CONTEXT, b->buf->name->text), -1;

@@ -521,6 +521,12 @@ pybld_get_depth(PyObject *self, void *Py_UNUSED(closure))
 }
 
 static PyObject *
+pybld_get_count(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromUnsignedLong(tx_builder_count(SELF->b));
+}
+
+static PyObject *
 pybld_get_in_loop(PyObject *self, void *Py_UNUSED(closure))
 {
     return PyBool_FromLong(tx_builder_in_loop(SELF->b));
@@ -585,6 +591,7 @@ static PyGetSetDef pybld_getset[] = {
     {"before", pybld_get_before, pybld_set_before, "called once before the next store, or None", NULL},
     {"zone", pybld_get_zone, NULL, "\"host\" or \"device\"", NULL},
     {"depth", pybld_get_depth, NULL, "open blocks, the function's own included", NULL},
+    {"count", pybld_get_count, NULL, "statements in the innermost block so far", NULL},
     {"in_loop", pybld_get_in_loop, NULL, "True inside a loop", NULL},
     {"dialect", pybld_get_dialect, NULL, "\"g1\" or \"g2\"", NULL},
     {"name", pybld_get_name, NULL, "the function's Python name", NULL},

@@ -276,6 +276,14 @@ tx_py_try_node(tx_py_context *ctx, PyObject *x, tx_dtype like, const tx_node **o
 {
     if (tx_py_is_expr(x)) {
         const tx_py_expr *e = (const tx_py_expr *)x;
+        if (TX_UNLIKELY(tx_is_stmt(e->node))) {
+            tx_sb sb = {0};
+            tx_print_node(e->node, &sb);
+            tx_fail(ctx->c, ctx->c->span, TX_E_STATEMENT_AS_VALUE, sb.n ? sb.text : "?");
+            tx_sb_free(&sb);
+            tx_py_raise(ctx);
+            return -1;
+        }
         if (TX_LIKELY(e->ctx == ctx)) {
             *out = e->node;
             return 1;

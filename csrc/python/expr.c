@@ -1,7 +1,7 @@
 /* Expr: an IR expression, and the operators that Exprs, one-element Buffers and Regions share. Operators promote and
  * fold by the core's rules; a comparison gives an Expr, so that the truth of one is an error unless it is a
  * constant. SPDX-License-Identifier: Apache-2.0 */
-#include "python/state.h"
+#include "python/node.h"
 
 static void pyexpr_dealloc(PyObject *self);
 
@@ -356,12 +356,23 @@ tx_py_nb_bool(PyObject *a)
     return -1;
 }
 
+static bool
+is_statement(PyObject *x)
+{
+    return tx_py_is_expr(x) && tx_is_stmt(((tx_py_expr *)x)->node);
+}
+
 PyObject *
 tx_py_compare(PyObject *a, PyObject *b, int op)
 {
     static const uint8_t of[] = {[Py_LT] = TX_OP_LT, [Py_LE] = TX_OP_LE, [Py_EQ] = TX_OP_EQ,
                                  [Py_NE] = TX_OP_NE, [Py_GT] = TX_OP_GT, [Py_GE] = TX_OP_GE};
 
+    if ((op == Py_EQ || op == Py_NE) && (is_statement(a) || is_statement(b))) { /* no values: compared as they stand */
+        if (!is_statement(a) || !is_statement(b))
+            Py_RETURN_NOTIMPLEMENTED;
+        return PyBool_FromLong(tx_equal_nodes(((tx_py_expr *)a)->node, ((tx_py_expr *)b)->node) == (op == Py_EQ));
+    }
     return expr_binary(a, b, of[op], 0);
 }
 
@@ -370,6 +381,8 @@ tx_py_identity_hash(PyObject *a)
 {
     size_t p = (size_t)a;
 
+    if (is_statement(a))
+        return (Py_hash_t)(tx_hash_node(((tx_py_expr *)a)->node, true) >> 1);
     p = p >> 4 | p << (8 * sizeof p - 4);
     return (Py_hash_t)p == -1 ? -2 : (Py_hash_t)p;
 }
@@ -434,8 +447,10 @@ pyexpr_get_value(PyObject *self, void *Py_UNUSED(closure))
 {
     const tx_node *n = NODE(self);
 
-    if (n->op != TX_OP_INT && n->op != TX_OP_FLOAT && n->op != TX_OP_STR)
-        Py_RETURN_NONE;
+    if (n->op != TX_OP_INT && n->op != TX_OP_FLOAT && n->op != TX_OP_STR) {
+        PyObject *child = tx_py_node_field(EXPR_CTX(self), n, "value");
+        return child || PyErr_Occurred() ? child : Py_NewRef(Py_None);
+    }
     return tx_py_from_attr(EXPR_CTX(self), n);
 }
 
@@ -448,17 +463,30 @@ pyexpr_get_weak(PyObject *self, void *Py_UNUSED(closure))
 static PyObject *
 pyexpr_get_name(PyObject *self, void *Py_UNUSED(closure))
 {
-    return tx_py_str(NODE(self)->op == TX_OP_VAR ? NODE(self)->u.var->name : NULL);
+    const tx_node *n = NODE(self);
+
+    if (n->op == TX_OP_VAR)
+        return tx_py_str(n->u.var->name);
+    PyObject *found = tx_py_node_field(EXPR_CTX(self), n, "name"); /* of a call */
+    return found || PyErr_Occurred() ? found : Py_NewRef(Py_None);
 }
 
 static PyObject *
 pyexpr_get_buffer(PyObject *self, void *Py_UNUSED(closure))
 {
     const tx_node *n = NODE(self);
-    tx_buffer *b = n->op == TX_OP_LOAD || n->op == TX_OP_BUFFER_DATA ? n->u.buf
-                   : n->op == TX_OP_VAR                              ? n->u.var->buffer
-                                                                     : NULL;
+    tx_buffer *b = NULL;
 
+    switch (n->op) {
+    case TX_OP_LOAD:
+    case TX_OP_BUFFER_DATA:
+    case TX_OP_STORE:
+    case TX_OP_ALLOC:
+    case TX_OP_DECL:
+    case TX_OP_MATCH: b = n->u.buf; break;
+    case TX_OP_VAR: b = n->u.var->buffer; break;
+    default: break;
+    }
     return b ? tx_py_new_buffer(EXPR_CTX(self), b) : Py_NewRef(Py_None);
 }
 
@@ -505,8 +533,11 @@ pyexpr_str(PyObject *self)
 static PyObject *
 pyexpr_repr(PyObject *self)
 {
-    PyObject *text = pyexpr_str(self), *dtype = text ? pyexpr_get_dtype(self, NULL) : NULL;
-    PyObject *r = dtype ? PyUnicode_FromFormat("Expr(%U, %U)", text, dtype) : NULL;
+    PyObject *text = tx_py_node_line(NODE(self)), *dtype = text ? pyexpr_get_dtype(self, NULL) : NULL;
+    const char *name = tx_py_node_class(NODE(self));
+    PyObject *r = !dtype               ? NULL
+                  : is_statement(self) ? PyUnicode_FromFormat("<%s: %U>", name, text)
+                                       : PyUnicode_FromFormat("<%s: %U, %U>", name, text, dtype);
 
     Py_XDECREF(text);
     Py_XDECREF(dtype);
@@ -515,6 +546,7 @@ pyexpr_repr(PyObject *self)
 
 static PyMethodDef pyexpr_methods[] = {
     {"scope", pyexpr_scope, METH_NOARGS, "memory space of the pointee"},
+    {"replace", TX_PY_FAST(tx_py_node_replace), METH_VARARGS | METH_KEYWORDS, "the same node with other fields"},
     {"astype", pyexpr_astype, METH_O, "conversion to a dtype"},
     {"same_as", pyexpr_same_as, METH_O, "True if both are the same value for sure"},
     {"__round__", TX_PY_FAST(tx_py_round), METH_FASTCALL, "nearest integer, ties to even"},
@@ -527,7 +559,8 @@ static PyGetSetDef pyexpr_getset[] = {
     {"elem", pyexpr_get_elem, NULL, "handles: dtype of the pointee, or None", NULL},
     {"op", pyexpr_get_op, NULL, "row name in ops.def", NULL},
     {"span", pyexpr_get_span, NULL, "where it was written", NULL},
-    {"args", pyexpr_get_args, NULL, "children", NULL},
+    {"args", pyexpr_get_args, NULL, "children, None where one is missing", NULL},
+    {"children", tx_py_node_children, NULL, "the children that are there", NULL},
     {"value", pyexpr_get_value, NULL, "constants: the Python value, else None", NULL},
     {"weak", pyexpr_get_weak, NULL, "True for a plain number that takes the other operand's dtype", NULL},
     {"name", pyexpr_get_name, NULL, "variables: the name, else None", NULL},
@@ -543,7 +576,9 @@ static PyType_Slot pyexpr_slots[] = {
     {Py_tp_methods, pyexpr_methods},
     {Py_tp_getset, pyexpr_getset},
     {Py_mp_subscript, pyexpr_subscript},
-    {Py_tp_doc, "An IR expression. Immutable; hashed by identity; operators promote and fold."},
+    {Py_tp_getattro, tx_py_expr_getattr},
+    {Py_tp_doc, "A node of the IR. Immutable; operators of values promote and fold. Values are hashed by identity, "
+                "statements by what they are."},
     {0, NULL},
 };
 

@@ -216,8 +216,9 @@ static int
 pycore_exec(PyObject *module)
 {
     static int (*const init[])(PyObject *) = {
-        tx_py_init_context,  tx_py_init_expr,    tx_py_init_calls, tx_py_init_buffer, tx_py_init_builder,
-        tx_py_init_function, tx_py_init_compile, tx_py_init_arith, tx_py_init_ptx,    tx_py_add_executable,
+        tx_py_init_context, tx_py_init_expr,    tx_py_init_node,      tx_py_init_calls,
+        tx_py_init_buffer,  tx_py_init_builder, tx_py_init_function,  tx_py_init_compile,
+        tx_py_init_arith,   tx_py_init_ptx,     tx_py_add_executable,
     };
 
     if (init_names(tx_py_state_of(module)) < 0)

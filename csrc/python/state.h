@@ -230,6 +230,7 @@ PyTypeObject *tx_py_add_type(PyObject *module, PyType_Spec *spec);
 int tx_py_init_context(PyObject *module);
 int tx_py_init_expr(PyObject *module);
 int tx_py_init_calls(PyObject *module);
+int tx_py_init_node(PyObject *module);
 int tx_py_init_buffer(PyObject *module);
 int tx_py_init_region(PyObject *module);
 int tx_py_init_builder(PyObject *module);

@@ -96,12 +96,14 @@ bind_value(PyObject *self, const tx_str *name, const tx_node *value)
     return v;
 }
 
-METHOD(bind, 2, 3, "name", "value", "dtype")
+METHOD(bind, 2, 4, "name", "value", "dtype", "droppable")
 {
     const tx_str *name = tx_py_intern(SELF->ctx, a[0]);
     const tx_node *value = name ? bound_value(SELF->ctx, a[1], a[2]) : NULL;
     tx_var *v = value ? bind_value(self, name, value) : NULL;
 
+    if (v && a[3] == Py_True && !tx_builder_droppable(SELF->b, v))
+        return tx_py_raise(SELF->ctx);
     return v ? tx_py_new_expr(SELF->ctx, v->node) : NULL;
 }
 

@@ -231,8 +231,12 @@ def test_statements_without_effect():
     assert body("tx + 1") == "T.evaluate(tx + 1)"
     assert body("T.cuda.atomic_add(B.ptr_to([0]), 1)") == "T.cuda.atomic_add(T.address_of(B[0]), 1)"
     assert body("[T.cuda.atomic_add(B.ptr_to([i]), 1) for i in range(2)]") == (
+        "T.cuda.atomic_add(T.address_of(B[0]), 1)\nT.cuda.atomic_add(T.address_of(B[1]), 1)"
+    )
+    assert body("x = [T.cuda.atomic_add(B.ptr_to([i]), 1) for i in range(2)]\nB[3] = x[0]") == (
         "v: T.let[T.int32] = T.cuda.atomic_add(T.address_of(B[0]), 1)\n"
-        "v_1: T.let[T.int32] = T.cuda.atomic_add(T.address_of(B[1]), 1)"
+        "v_1: T.let[T.int32] = T.cuda.atomic_add(T.address_of(B[1]), 1)\n"
+        "x_0: T.int32 = v\nx_1: T.int32 = v_1\nB[3] = x_0"
     )
 
 

@@ -50,6 +50,7 @@ class Building:
         self.emitted = 0  # grows with everything that may have emitted a statement
         self.helper_depth = 0  # plain Python functions being run
 
+        self.effects: dict[int, Any] = {}  # variables of calls that were emitted when made, by identity
         self.fresh: dict[int, Any] = {}  # results that no name was given yet, by identity
         self.symbol_vars: dict[Any, tuple[Any, int]] = {}  # symbol -> (variable, span): made here or captured
         self.outside_symbols: dict[int, tuple[Any, Any]] = {}  # id of a Symbol -> (it, its variable)
@@ -305,6 +306,14 @@ class Building:
             return
         for a in e.args:
             self.register_symbols(a)
+
+    # ---- results of calls ------------------------------------------------------------------------------------------
+
+    def bind_droppable(self, what: str, call: Any) -> Expr:
+        """What a call with an effect gives in plain Python code, which may drop it: the call is made here and now."""
+        v = state.builder(what).bind("v", call, None, True)
+        self.effects[id(v)] = v
+        return v
 
     # ---- results without a name ------------------------------------------------------------------------------------
 

@@ -105,7 +105,7 @@ def _op(what: str, row: str, *args: Any) -> Any:
     made = _core.op(p.ctx, row, *args)
     if made.dtype == "void":
         return emit(made)
-    return state.builder(what).bind("v", made) if p.helper_depth else made
+    return p.bind_droppable(what, made) if p.helper_depth else made
 
 
 def _dtype_of(x: Any) -> str:

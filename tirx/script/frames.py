@@ -228,21 +228,28 @@ def enclosing_if() -> If | None:
 class If(Frame):
     """with T.If(c): with T.Then(): ... with T.Else(): ..."""
 
-    __slots__ = ("condition", "done")
+    __slots__ = ("condition", "count", "done")
     what = "T.If"
     may_be_flat = False
 
     def __init__(self, condition: Any):
         super().__init__()
         self.condition = condition
-        self.done = False
+        self.done = ""  # "then", "else"
+        self.count = 0  # statements in the block around, the branch itself included
 
     def _open(self, b: Any) -> If:
+        self.count = b.count
         return self
 
     def _close(self, b: Any) -> None:
         if not self.done:
             state.fail("IF_WITHOUT_THEN")
+        self.check_stray(b)
+
+    def check_stray(self, b: Any) -> None:
+        if b.count != self.count:
+            state.fail("IF_STRAY")
 
 
 class Then(Frame):
@@ -254,7 +261,9 @@ class Then(Frame):
         around = enclosing_if()
         if around is None or around.done:
             state.fail("THEN_OUTSIDE_IF", self.what)
-        around.done = True
+        around.check_stray(b)
+        around.done = "then"
+        around.count += 1
         b.open_if(around.condition)
 
 
@@ -265,8 +274,10 @@ class Else(Frame):
 
     def _open(self, b: Any) -> None:
         around = enclosing_if()
-        if around is None or not around.done:
+        if around is None or around.done != "then":
             state.fail("THEN_OUTSIDE_IF", self.what)
+        around.check_stray(b)
+        around.done = "else"
         b.open_else()
 
 

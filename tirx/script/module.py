@@ -211,7 +211,7 @@ class Member:
             from tirx.script.ops import emit
 
             return emit(made)
-        return state.builder(name).bind("v", made) if p.helper_depth else made
+        return p.bind_droppable(name, made) if p.helper_depth else made
 
     def _note_call(self) -> None:
         caller = self.module.parsed

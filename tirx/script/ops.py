@@ -458,5 +458,5 @@ def effect(
     if made.dtype == "void" or statement:
         return emit(made)
     if p.helper_depth:
-        return state.builder(what).bind("v", made)
+        return p.bind_droppable(what, made)
     return made
