@@ -219,7 +219,7 @@ def bench_rows():
             x = torch.randn(R, N, device="cuda").bfloat16()
             return x, torch.empty_like(x)
 
-        options = [(128, 5), (256, 3), (256, 4), (512, 2)] if N == 4096 else [(256, 2), (256, 3), (512, 2)]
+        options = [(128, 5), (128, 8), (256, 3), (256, 5)] if N == 4096 else [(256, 3), (256, 4), (512, 2)]
         contestants = {
             f"tirx {t} threads x {b}": tirx.compile(softmax.specialize(N=N, THREADS=t, BLOCKS=132 * b), target="cuda")
             for t, b in options

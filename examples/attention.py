@@ -15,8 +15,11 @@ For a tile of keys a consumer does
     l = l * exp2(m - m') + rows of P,    O = O * exp2(m - m')
     O += P @ V             tensor cores, P from registers, V from shared memory
 
-and at the end O / l. The sums over a row's quad are made once, at the end. While one consumer is at its exponentials,
-the other has the tensor cores: this is why there are two.
+and at the end O / l. The sums over a row's quad are made once, at the end.
+
+The exponentials take about as long as the products, so they must run at the same time. Two things see to that: the two
+consumers, one of which multiplies while the other is at its exponentials; and the order within a consumer, which
+starts the next tile's scores, then the product of this tile's P with V, and works on the scores while that runs.
 
 P needs no shuffles: the layout in which the tensor cores leave S is, taken in pairs of 8 columns, the layout in which
 they want their left operand. V is read along its rows, so its tile is the transposed kind (the last 1 of the
@@ -160,6 +163,7 @@ def attention(
         out = T.alloc_local((D // 2,), "float32")
         top = T.alloc_local((2,), "float32")  # the maximum of this lane's two rows, times the scale
         total = T.alloc_local((2,), "float32")  # this lane's part of their sums
+        shrink = T.alloc_local((2,), "float32")
         half: T.int32 = group - 1
         row: T.int32 = block * BM + half * 64 + warp * 16 + lane // 4  # and row + 8
         scale = T.meta_var(LOG2E / math.sqrt(D))
@@ -172,7 +176,12 @@ def attention(
             top[r] = -T.infinity("float32")
             total[r] = 0.0
         T.cuda.mbarrier_wait(barriers.ptr_to([4 * STAGES]), 0)
-        for j in range(steps):
+        V_stage: T.int32 = 0
+        V_phase: T.uint32 = 0
+
+        @T.inline
+        def begin_scores():
+            """Starts S = Q @ K.T of the next tile of keys."""
             T.cuda.mbarrier_wait(barriers.ptr_to([stage]), phase)
             K_tile: T.let = T.cuda.wgmma.advance(K_desc, stage * TILE)
             T.cuda.wgmma.fence_operand(*S)
@@ -186,10 +195,20 @@ def attention(
                     *(1, 1, 0, 0),
                 )
             T.ptx.wgmma.commit_group.sync.aligned()
-            T.ptx.wgmma.wait_group.sync.aligned(0)
+
+        @T.inline
+        def end_scores():
+            nonlocal stage, phase
             T.cuda.wgmma.fence_operand(*S)
             release(barriers.ptr_to([STAGES + stage]), lane)
+            stage += 1
+            if stage == STAGES:
+                stage = 0
+                phase = phase ^ 1
 
+        @T.inline
+        def exponentials(j):
+            """S becomes exp2(S * scale - the new maximum); `shrink` is what older sums are to be multiplied with."""
             first: T.int32 = j * BN + lane % 4 * 2  # the key of S[0]
             crossed: T.let = j * BN + BN > (T.min(Lk, block * BM + half * 64 + Lk - Lq + 1) if CAUSAL else Lk)
             if crossed:
@@ -199,27 +218,30 @@ def attention(
                     S[i] = T.if_then_else(key <= last, S[i], -T.infinity("float32"))
             for r in T.unroll(2):
                 new: T.float32 = S[2 * r]
-                for i in T.unroll(BN // 4):
+                for i in T.unroll(BN // 8):
                     new = T.max(new, T.max(S[i * 4 + 2 * r], S[i * 4 + 2 * r + 1]))
                 new = T.max(new, T.cuda.shfl_xor_sync(0xFFFFFFFF, new, 1))
                 new = T.max(new, T.cuda.shfl_xor_sync(0xFFFFFFFF, new, 2))
                 new = T.max(top[r], new * scale)
                 subtracted: T.float32 = T.if_then_else(new == -T.infinity("float32"), T.float32(0), new)
-                shrink: T.float32 = T.ptx.exp2(top[r] - subtracted)
+                shrink[r] = T.ptx.exp2(top[r] - subtracted)
                 top[r] = new
-                total[r] = total[r] * shrink
-                for i in T.unroll(BN // 4):
+                total[r] = total[r] * shrink[r]
+                for i in T.unroll(BN // 8):
                     for e in T.unroll(2):
                         S[i * 4 + 2 * r + e] = T.ptx.exp2(S[i * 4 + 2 * r + e] * scale - subtracted)
                         total[r] += S[i * 4 + 2 * r + e]
-                for i in T.unroll(D // 8):
-                    for e in T.unroll(2):
-                        out[i * 4 + 2 * r + e] = out[i * 4 + 2 * r + e] * shrink
+
+        @T.inline
+        def pack():
             for i in T.unroll(BN // 4):
                 T.ptx[f"cvt.rn.{PTX_TYPE[dtype]}x2.f32"](P[i], S[2 * i + 1], S[2 * i])
 
-            T.cuda.mbarrier_wait(barriers.ptr_to([2 * STAGES + stage]), phase)
-            V_tile: T.let = T.cuda.wgmma.advance(V_desc, stage * TILE)
+        @T.inline
+        def begin_product():
+            """Starts O += P @ V of the oldest tile that has not been multiplied."""
+            T.cuda.mbarrier_wait(barriers.ptr_to([2 * STAGES + V_stage]), V_phase)
+            V_tile: T.let = T.cuda.wgmma.advance(V_desc, V_stage * TILE)
             T.cuda.wgmma.fence_operand(*out)
             T.cuda.wgmma.fence_operand(*P)
             T.ptx.wgmma.fence.sync.aligned()
@@ -232,13 +254,37 @@ def attention(
                     *(1, 1, 1),
                 )
             T.ptx.wgmma.commit_group.sync.aligned()
+
+        @T.inline
+        def end_product():
+            nonlocal V_stage, V_phase
             T.ptx.wgmma.wait_group.sync.aligned(0)
             T.cuda.wgmma.fence_operand(*out)
-            release(barriers.ptr_to([3 * STAGES + stage]), lane)
-            stage += 1
-            if stage == STAGES:
-                stage = 0
-                phase = phase ^ 1
+            release(barriers.ptr_to([3 * STAGES + V_stage]), lane)
+            V_stage += 1
+            if V_stage == STAGES:
+                V_stage = 0
+                V_phase = V_phase ^ 1
+
+        if steps > 0:
+            begin_scores()
+            T.ptx.wgmma.wait_group.sync.aligned(0)
+            end_scores()
+            exponentials(0)
+            pack()
+            for j in range(1, steps):
+                begin_scores()
+                begin_product()
+                T.ptx.wgmma.wait_group.sync.aligned(1)  # the scores are there, the product is still at work
+                end_scores()
+                exponentials(j)
+                end_product()
+                for i in T.unroll(D // 2):
+                    out[i] = out[i] * shrink[i % 4 // 2]
+                T.cuda.wgmma.fence_operand(*S)
+                pack()
+            begin_product()
+            end_product()
 
         for r in T.unroll(2):
             total[r] += T.cuda.shfl_xor_sync(0xFFFFFFFF, total[r], 1)
@@ -252,6 +298,7 @@ def attention(
         # to the place of these 64 queries, packed and swizzled as the copy engine wants them; see hopper_gemm.py
         O_row: T.int32 = half * (BOX // 2) + (warp * 16 + lane % 16) * 128
         O_piece: T.int32 = lane // 16 ^ lane % 8
+        T.cuda.warpgroup_sync(1 + half)  # nobody reads these queries any more
         for c in T.unroll(D // 64):
             for p in T.unroll(4):
                 for i in T.unroll(4):

@@ -47,6 +47,7 @@ def softmax(
     dtype: T.constexpr = "bfloat16",
     THREADS: T.constexpr = 128,
     BLOCKS: T.constexpr = 132 * 5,
+    RESIDENT: T.constexpr = 0,
 ):
     rows = T.int32()
     X = T.match_buffer(x, (rows, N), dtype, align=16)
@@ -55,6 +56,8 @@ def softmax(
     PIECES = T.meta_var(-(-N // (VEC * THREADS)))
     WARPS = T.meta_var(THREADS // 32)
     T.device_entry()
+    if RESIDENT:
+        T.attr({"tirx.launch_bounds_min_blocks_per_sm": RESIDENT})
     block = T.cta_id([BLOCKS])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
@@ -96,12 +99,9 @@ def softmax(
             scratch[turn, warp, 0] = top
             scratch[turn, warp, 1] = total
         T.cuda.cta_sync()
-        largest: T.float32 = scratch[turn, 0, 0]
-        for w in T.unroll(1, WARPS):
-            largest = T.max(largest, scratch[turn, w, 0])
-        total = 0.0
-        for w in T.unroll(WARPS):
-            total += scratch[turn, w, 1] * T.ptx.exp2(scratch[turn, w, 0] - largest)
+        theirs: T.let = scratch[turn, lane % WARPS, 0]  # each lane looks at one warp, all lanes learn the result
+        largest: T.float32 = T.cuda.warp_max(theirs, WARPS)
+        total = T.cuda.warp_sum(scratch[turn, lane % WARPS, 1] * T.ptx.exp2(theirs - largest), WARPS)
         factor: T.float32 = T.ptx.exp2(top - largest) / total
         turn = turn ^ 1
         for p in T.unroll(PIECES):
