@@ -112,6 +112,7 @@
 #include "runtime/plan.c"
 #include "runtime/plan_call.c"
 #include "runtime/plan_device.c"
+#include "runtime/plan_maps.c"
 #include "runtime/plan_tensormap.c"
 #include "python/args.c"
 #include "python/arith.c"

@@ -27,7 +27,8 @@ def random_fields(rng: random.Random, ndtypes: int = 16, nswizzles: int = 7) -> 
     rows = [n for n in range(1, 257) if width(dtype, n) % 16 == 0 and width(dtype, n) <= span]
     row = 128 if padded else rng.choice(rows)
     align = 32 if padded else 16
-    dims = [rng.choice([rng.randint(1, 64), rng.randint(1, 2**32)]) for _ in range(rank)]
+    most = 2**31 - 2**15 if im2col else 2**32
+    dims = [rng.choice([rng.randint(1, 64), rng.randint(1, most)]) for _ in range(rank)]
     dims[0] = max(dims[0] // 128 * 128, 128)
     strides = [rng.randrange(0, rng.choice([2**16, 2**40]), align) for _ in range(rank - 1)]
     estrides = [1] + [rng.randint(1, 8) for _ in range(rank - 1)]
@@ -66,7 +67,7 @@ def spoiled(rng: random.Random, fields: tuple) -> tuple:
         values = list(f[name])
         at = rng.randrange(len(values))
         near = {
-            "dims": [0, 1, 2**32 - 1, 2**32, 2**32 + 1],
+            "dims": [0, 1, 2**31 - 9, 2**31 - 1, 2**31, 2**31 + 9, 2**32 - 9, 2**32 - 1, 2**32, 2**32 + 1],
             "strides": [0, 8, 16, 24, 2**40 - 16, 2**40, 2**40 + 16],
             "box": [0, 1, 2, 255, 256, 257, 300],
             "element_strides": [0, 1, 7, 8, 9],

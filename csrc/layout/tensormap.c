@@ -309,13 +309,19 @@ tm_check_im2col(const tm_checker *k)
     int64_t limit = INT64_C(1) << (bits[n] - 1);
 
     for (int q = 0; q < n; q++) {
-        int64_t dim = t->dim[q + 1];
+        int64_t dim = t->dim[q + 1], end;
         if (!tm_within(k, "lower_corner", q, t->lower[q], -limit, limit - 1, "") ||
             !tm_within(k, "upper_corner", q, t->upper[q], -limit, limit - 1, ""))
             return false;
-        if (tm_known(dim) && tm_known(t->lower[q]) && tm_known(t->upper[q]) && dim - 1 + t->upper[q] < t->lower[q])
+        if (!tm_known(dim) || !tm_known(t->lower[q]) || !tm_known(t->upper[q]))
+            continue;
+        end = dim + t->upper[q];
+        if (!k->driver && end > INT32_MAX)
+            return tm_wrong(k, "dims[%d] + upper_corner[%d] is %" PRId64 ", expected at most 2147483647", q + 1, q,
+                            end);
+        if ((int32_t)(uint32_t)end <= t->lower[q]) /* the driver counts the window in 32 bits */
             return tm_wrong(k, "the window of dimension %d is empty: it reaches from %" PRId64 " to %" PRId64, q + 1,
-                            t->lower[q], dim - 1 + t->upper[q]);
+                            t->lower[q], end - 1);
     }
     if (!tm_within(k, "channels", -1, t->channels, 1, 256, "") || !tm_within(k, "pixels", -1, t->pixels, 1, 1024, "") ||
         !tm_check_row(k, "channels", t->channels))

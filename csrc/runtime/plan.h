@@ -3,6 +3,8 @@
 #ifndef TX_RUNTIME_PLAN_H
 #define TX_RUNTIME_PLAN_H
 
+#include <stdatomic.h>
+
 #include "runtime/runtime.h"
 
 enum { PLAN_NO_REG = 0xffff, PLAN_STACK_REGS = 128, PLAN_MAX_REGS = 4096, PLAN_STACK_ARGS = 64, PLAN_STACK_MAPS = 4 };
@@ -73,6 +75,7 @@ typedef struct plan_encode {
     uint16_t offset;  /* bytes behind it; PLAN_NO_REG: 0 */
     uint32_t nfills;
     plan_fill *fills;
+    _Atomic uint64_t agreed; /* a bit a device: its driver has encoded a map of this step as we do */
 } plan_encode;
 
 typedef struct plan_assert {
@@ -152,5 +155,35 @@ typedef struct plan_device {
 const plan_device *tx_plan_device(const char *name); /* NULL: no such name */
 /* device < 0: that of the thread's context */
 bool tx_plan_device_value(const plan_device *d, int device_type, int device, int *value, tx_call_error *e);
+
+/* ---- a call ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct plan_slot { /* one map of a call */
+    const plan_encode *by; /* NULL: nothing has encoded it yet */
+    bool empty;            /* it would be over no element: there is no such map */
+} plan_slot;
+
+typedef struct plan_call {
+    const tx_plan *p;
+    tx_arg *args;
+    uint32_t nargs;
+    int device_type, device_id;
+    void *stream;
+    const tx_plan_host *host;
+    tx_arg *result;
+    tx_call_error *e;
+    plan_value *reg;
+    tx_emu_arg *out; /* p->max_args entries */
+    tx_arg *packed;  /* p->max_args entries, only with packed calls */
+    uint8_t *maps;   /* p->nmaps tensor maps, aligned */
+    plan_slot *slot; /* p->nmaps entries */
+} plan_call;
+
+bool tx_plan_fault(plan_call *k, tx_call_class cls, const char *fmt, ...) TX_PRINTF(3, 4); /* records it; gives false */
+
+/* plan_maps.c */
+bool tx_plan_encode(plan_call *k, const plan_encode *m);
+bool tx_plan_map_ready(plan_call *k, const plan_launch *l, uint32_t i); /* a kernel is to run with argument i, a map */
+void tx_plan_map_operand(plan_call *k, const plan_operand *o, tx_emu_arg *to);
 
 #endif

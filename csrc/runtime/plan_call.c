@@ -6,31 +6,10 @@
 
 #include "runtime/plan.h"
 
-typedef struct plan_slot { /* one map of a call */
-    const plan_encode *by; /* NULL: nothing has encoded it yet */
-    bool empty;            /* it would be over no element: there is no such map */
-} plan_slot;
-
-typedef struct plan_call {
-    const tx_plan *p;
-    tx_arg *args;
-    uint32_t nargs;
-    int device_type, device_id;
-    void *stream;
-    const tx_plan_host *host;
-    tx_arg *result;
-    tx_call_error *e;
-    plan_value *reg;
-    tx_emu_arg *out; /* p->max_args entries */
-    tx_arg *packed;  /* p->max_args entries, only with packed calls */
-    uint8_t *maps;   /* p->nmaps tensor maps, aligned */
-    plan_slot *slot; /* p->nmaps entries */
-} plan_call;
-
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
-static bool
-plan_call_fault(plan_call *k, tx_call_class cls, const char *fmt, ...)
+bool
+tx_plan_fault(plan_call *k, tx_call_class cls, const char *fmt, ...)
 {
     va_list ap;
 
@@ -54,8 +33,8 @@ arg_fault(plan_call *k, tx_call_class cls, uint32_t i, const char *what, const c
     va_start(ap, fmt);
     vsnprintf(tail, sizeof tail, fmt, ap);
     va_end(ap);
-    return plan_call_fault(k, cls, "%s on argument #%u%s when calling:\n  `%s`,\n  %s", what, i, own, k->p->signature,
-                           tail);
+    return tx_plan_fault(k, cls, "%s on argument #%u%s when calling:\n  `%s`,\n  %s", what, i, own, k->p->signature,
+                         tail);
 }
 
 static const char *
@@ -456,8 +435,8 @@ plan_call_binary(plan_call *k, const plan_instr *i)
     }
     if (i->sub >= TX_OP_DIV && i->sub <= TX_OP_CEILDIV) {
         if (b.i == 0)
-            return plan_call_fault(k, TX_CALL_VALUE_ERROR,
-                                   "division by zero in a host expression when calling:\n  `%s`", k->p->signature);
+            return tx_plan_fault(k, TX_CALL_VALUE_ERROR, "division by zero in a host expression when calling:\n  `%s`",
+                                 k->p->signature);
         to->i = tx_wrap(i->type, int_divide(i->sub, is_unsigned, a.i, b.i));
         return true;
     }
@@ -542,32 +521,12 @@ tx_arg_reach(const tx_arg *a, size_t *from, size_t *before)
     *before = (size_t)-first * (size_t)tx_dtype_bytes(a->dtype);
 }
 
-/* A tensor map as a kernel's argument: one that this call has encoded, or a ready one. */
-static void
-map_operand(plan_call *k, const plan_operand *o, tx_emu_arg *to)
-{
-    const tx_arg *a = &k->args[o->kind == PLAN_MAP ? k->slot[o->param].by->param : o->param];
-
-    to->v.p = o->kind == PLAN_MAP ? k->maps + (size_t)o->param * TX_TM_BYTES : a->v.p;
-    to->nbytes = TX_TM_BYTES;
-    to->readonly = true;
-    to->target_readonly = a->readonly;
-    if (a->kind == TX_ARG_MAP) {
-        to->target = (void *)(uintptr_t)a->dims[TX_MAP_TARGET];
-        to->target_nbytes = (size_t)a->dims[TX_MAP_NBYTES];
-        to->target_before = (size_t)a->dims[TX_MAP_BEFORE];
-    } else if (o->kind == PLAN_MAP && a->kind == TX_ARG_TENSOR) {
-        to->target = a->v.p;
-        tx_arg_reach(a, &to->target_nbytes, &to->target_before);
-    }
-}
-
 static void
 kernel_argument(plan_call *k, const plan_operand *o, tx_emu_arg *to)
 {
     memset(to, 0, sizeof *to);
     if (o->kind == PLAN_MAP || (o->kind == PLAN_TENSOR && k->p->params[o->param].kind == PLAN_P_MAP)) {
-        map_operand(k, o, to);
+        tx_plan_map_operand(k, o, to);
         return;
     }
     if (o->kind == PLAN_TENSOR) {
@@ -591,9 +550,9 @@ dimension(plan_call *k, const plan_launch *l, int first, const char *what, const
         int64_t v = r == PLAN_NO_REG ? 1 : k->reg[r].i;
 
         if (v < 0 || v > limits[d])
-            return plan_call_fault(k, TX_CALL_VALUE_ERROR,
-                                   "%s.%c of %s is %lld when calling:\n  `%s`,\n  expected 0..%lld", what, "xyz"[d],
-                                   l->name, (long long)v, k->p->signature, (long long)limits[d]);
+            return tx_plan_fault(k, TX_CALL_VALUE_ERROR,
+                                 "%s.%c of %s is %lld when calling:\n  `%s`,\n  expected 0..%lld", what, "xyz"[d],
+                                 l->name, (long long)v, k->p->signature, (long long)limits[d]);
         out[d] = (uint32_t)v;
     }
     return true;
@@ -613,79 +572,21 @@ launch_shape(plan_call *k, const plan_launch *l, tx_resolved_launch *r)
         return false;
     threads = (uint64_t)r->block[0] * r->block[1] * r->block[2];
     if (threads > TX_MAX_THREADS)
-        return plan_call_fault(k, TX_CALL_VALUE_ERROR,
-                               "block of %s has %llu threads when calling:\n  `%s`,\n  expected at most %d", l->name,
-                               (unsigned long long)threads, k->p->signature, TX_MAX_THREADS);
+        return tx_plan_fault(k, TX_CALL_VALUE_ERROR,
+                             "block of %s has %llu threads when calling:\n  `%s`,\n  expected at most %d", l->name,
+                             (unsigned long long)threads, k->p->signature, TX_MAX_THREADS);
     for (int d = 0; d < 3; d++) {
         uint32_t c = r->cluster[d];
         if (c == 0 || r->preferred[d] == 0)
-            return plan_call_fault(k, TX_CALL_VALUE_ERROR, "cluster.%c of %s is 0 when calling:\n  `%s`", "xyz"[d],
-                                   l->name, k->p->signature);
+            return tx_plan_fault(k, TX_CALL_VALUE_ERROR, "cluster.%c of %s is 0 when calling:\n  `%s`", "xyz"[d],
+                                 l->name, k->p->signature);
         if (r->grid[d] % c != 0)
-            return plan_call_fault(
+            return tx_plan_fault(
                 k, TX_CALL_VALUE_ERROR,
                 "grid.%c of %s is %u when calling:\n  `%s`,\n  expected a multiple of the cluster size %u", "xyz"[d],
                 l->name, r->grid[d], k->p->signature, c);
     }
     return true;
-}
-
-static bool
-map_fault(plan_call *k, const plan_encode *m, const char *text)
-{
-    return plan_call_fault(k, TX_CALL_VALUE_ERROR, "Invalid tensor map %s when calling:\n  `%s`,\n  %s", m->name,
-                           k->p->signature, text);
-}
-
-static bool
-plan_call_encode(plan_call *k, const plan_encode *m)
-{
-    tx_tensormap t = m->map;
-    const tx_arg *a = &k->args[m->param];
-    uint8_t *bytes = k->maps + (size_t)m->slot * TX_TM_BYTES;
-    char text[256];
-    int arch = 0, device = k->device_id;
-
-    k->slot[m->slot] = (plan_slot){.by = m};
-    for (uint32_t i = 0; i < m->nfills; i++)
-        memcpy((char *)&t + m->fills[i].at, &k->reg[m->fills[i].reg].i, sizeof(int64_t));
-    for (int d = 0; d < t.rank; d++)
-        k->slot[m->slot].empty |= t.dim[d] == 0;
-    if (k->slot[m->slot].empty)
-        return true; /* told if a kernel is to run with it */
-    t.address = a->kind == TX_ARG_NONE ? 0 : (uint64_t)(uintptr_t)a->v.p;
-    if (m->offset != PLAN_NO_REG)
-        t.address += (uint64_t)k->reg[m->offset].i;
-    t.address_known = true;
-    if (k->device_type == TX_DEV_CUDA &&
-        ((device < 0 && !tx_driver_current_device(&device, k->e)) || !tx_driver_arch(device, &arch, k->e)))
-        return false;
-    if (!tx_tensormap_check(&t, arch, false, text, sizeof text))
-        return map_fault(k, m, text);
-    if (k->device_type != TX_DEV_CUDA) {
-        tx_tensormap_encode(&t, bytes);
-        return true;
-    }
-    if (tx_driver_tensormap(device, &t, bytes, k->e))
-        return true;
-    snprintf(text, sizeof text, "%.255s", k->e->text);
-    map_fault(k, m, text);
-    k->e->cls = TX_CALL_CUDA_ERROR;
-    return false;
-}
-
-/* A kernel is to run with argument i, a map of this function. */
-static bool
-map_is_ready(plan_call *k, const plan_launch *l, uint32_t i)
-{
-    const plan_slot *s = &k->slot[l->args[i].param];
-
-    if (!s->by)
-        return plan_call_fault(k, TX_CALL_VALUE_ERROR,
-                               "Tensor map #%u of %s is not encoded when calling:\n  `%s`,\n  expected "
-                               "T.call_packed(\"runtime.cuTensorMapEncodeTiled\", ...) before the launch",
-                               i, l->name, k->p->signature);
-    return !s->empty || map_fault(k, s->by, "it is over a tensor without elements, and the kernel would run on it");
 }
 
 static bool
@@ -704,12 +605,12 @@ plan_call_launch(plan_call *k, const plan_launch *l)
         return false;
     if (smem != PLAN_NO_REG) {
         if (k->reg[smem].i < 0 || k->reg[smem].i > UINT32_MAX)
-            return plan_call_fault(k, TX_CALL_VALUE_ERROR,
-                                   "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`", l->name,
-                                   (long long)k->reg[smem].i, k->p->signature);
+            return tx_plan_fault(k, TX_CALL_VALUE_ERROR,
+                                 "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`", l->name,
+                                 (long long)k->reg[smem].i, k->p->signature);
         r.dyn_smem = (uint64_t)k->reg[smem].i;
         if (k->device_type == TX_DEV_CPU && r.dyn_smem > TX_MAX_DYN_SMEM) /* the driver knows what its GPU has */
-            return plan_call_fault(
+            return tx_plan_fault(
                 k, TX_CALL_VALUE_ERROR,
                 "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`,\n  expected at most %d", l->name,
                 (long long)r.dyn_smem, k->p->signature, TX_MAX_DYN_SMEM);
@@ -720,7 +621,7 @@ plan_call_launch(plan_call *k, const plan_launch *l)
     if ((uint64_t)r.grid[0] * r.grid[1] * r.grid[2] == 0 || (uint64_t)r.block[0] * r.block[1] * r.block[2] == 0)
         return true; /* nothing to do, as in NumPy */
     for (uint32_t i = 0; i < l->nargs; i++) {
-        if (l->args[i].kind == PLAN_MAP && !map_is_ready(k, l, i))
+        if (l->args[i].kind == PLAN_MAP && !tx_plan_map_ready(k, l, i))
             return false;
         kernel_argument(k, &l->args[i], &k->out[i]);
     }
@@ -763,14 +664,14 @@ plan_call_packed(plan_call *k, const plan_instr *i)
         }
     }
     if (!k->host->packed)
-        return plan_call_fault(k, TX_CALL_RUNTIME_ERROR, "packed function '%s' is not registered", call_of->name);
+        return tx_plan_fault(k, TX_CALL_RUNTIME_ERROR, "packed function '%s' is not registered", call_of->name);
     if (!k->host->packed(k->host->self, call_of->name, k->packed, call_of->nargs, &result, k->e))
         return false;
     if (i->dst == PLAN_NO_REG)
         return true;
     if (result.kind != TX_ARG_INT && result.kind != TX_ARG_BOOL && result.kind != TX_ARG_FLOAT)
-        return plan_call_fault(k, TX_CALL_TYPE_ERROR, "packed function '%s' gave %s, expected %s", call_of->name,
-                               result.type_name ? result.type_name : "nothing", tx_kinds[tx_kind(i->type)].text);
+        return tx_plan_fault(k, TX_CALL_TYPE_ERROR, "packed function '%s' gave %s, expected %s", call_of->name,
+                             result.type_name ? result.type_name : "nothing", tx_kinds[tx_kind(i->type)].text);
     if (tx_is_float(i->type))
         k->reg[i->dst].f = result.kind == TX_ARG_FLOAT ? result.v.f : (double)result.v.i;
     else
@@ -815,9 +716,9 @@ run(plan_call *k, uint32_t from, uint32_t to)
                 break;
             a = &k->p->asserts[i->imm.i];
             snprintf(k->e->kind, sizeof k->e->kind, "%s", a->kind);
-            return plan_call_fault(k, TX_CALL_ASSERTION, "%s", a->text);
+            return tx_plan_fault(k, TX_CALL_ASSERTION, "%s", a->text);
         case PLAN_ENCODE:
-            if (!plan_call_encode(k, &k->p->encodes[i->imm.i]))
+            if (!tx_plan_encode(k, &k->p->encodes[i->imm.i]))
                 return false;
             break;
         case PLAN_DEVICE:
@@ -872,8 +773,8 @@ check(plan_call *k)
     uint32_t first = UINT32_MAX;
 
     if (k->nargs != p->nparams)
-        return plan_call_fault(k, TX_CALL_TYPE_ERROR, "Expected %u argument%s when calling:\n  `%s`, got %u",
-                               p->nparams, p->nparams == 1 ? "" : "s", p->signature, k->nargs);
+        return tx_plan_fault(k, TX_CALL_TYPE_ERROR, "Expected %u argument%s when calling:\n  `%s`, got %u", p->nparams,
+                             p->nparams == 1 ? "" : "s", p->signature, k->nargs);
     for (uint32_t i = 0; i < p->nparams; i++) {
         bool ok = true;
         switch (p->params[i].kind) {
@@ -942,7 +843,7 @@ tx_plan_call(const tx_plan *p, tx_arg *args, uint32_t nargs, int device_type, vo
     if (p->npacked)
         k.packed = tx_calloc(p->max_args ? p->max_args : 1, sizeof *k.packed);
     if (!k.reg || !k.out || !k.maps || !k.slot || (p->npacked && !k.packed))
-        plan_call_fault(&k, TX_CALL_MEMORY_ERROR, "out of memory");
+        tx_plan_fault(&k, TX_CALL_MEMORY_ERROR, "out of memory");
     else
         ok = check(&k) && run(&k, p->body, p->ninstrs);
     if (k.reg != regs)

@@ -62,6 +62,54 @@ def test_decoded_is_what_was_encoded(seed):
         assert _core.tensormap_decode(data) == (address, fields), dict(zip(NAMES, fields, strict=True))
 
 
+# What the driver of an H200 said to im2col maps with a spatial size of 2**31 + n: corners that it took, of those below.
+CORNERS = [(0, 0), (-128, 0), (0, 127), (0, -128), (-128, 127), (127, -128), (-1, 1), (-5, 5)]
+TAKEN = {
+    -128: CORNERS,
+    -127: [c for c in CORNERS if c[1] != 127],
+    -2: [c for c in CORNERS if c[1] not in (127, 5)],
+    -1: [c for c in CORNERS if c[1] <= 0],
+    0: [(0, -128), (127, -128)],
+    127: [(0, -128), (127, -128)],
+    128: [],
+    2**30: [],
+    2**31 - 130: [(-128, 127)],
+    2**31 - 127: [(-128, 0), (-128, 127)],
+    2**31 - 10: [(-128, 0), (0, 127), (-128, 127)],
+    2**31 - 2: [(-128, 0), (0, 127), (-128, 127), (-5, 5)],
+    2**31 - 1: [(-128, 0), (0, 127), (-128, 127), (-5, 5), (-1, 1)],
+    2**31: [(-128, 0), (0, 127), (-128, 127), (-5, 5), (-1, 1)],
+}
+
+
+@pytest.mark.parametrize("n", TAKEN)
+def test_windows_of_large_sizes(n):
+    taken = []
+    for lower, upper in CORNERS:
+        fields = (
+            True,
+            6,
+            (64, 2**31 + n, 4, 3),
+            (128, 4096, 65536),
+            (),
+            (1,) * 4,
+            (lower, 0),
+            (upper, 0),
+            64,
+            16,
+            0,
+            0,
+            0,
+            0,
+        )
+        try:
+            _core.tensormap_encode(4096, fields, 90, "rules")
+        except ValueError:
+            continue
+        taken.append((lower, upper))
+    assert sorted(taken) == sorted(TAKEN[n])
+
+
 def test_decode_refuses_what_is_no_map():
     assert _core.tensormap_decode(bytes(127)) is None
     assert _core.tensormap_decode(b"\xff" * 128) is None
