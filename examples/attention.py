@@ -278,10 +278,10 @@ def attention(
                 T.ptx.wgmma.wait_group.sync.aligned(1)  # the scores are there, the product is still at work
                 end_scores()
                 exponentials(j)
+                T.cuda.wgmma.fence_operand(*S)  # before the wait, not where they are needed
                 end_product()
                 for i in T.unroll(D // 2):
                     out[i] = out[i] * shrink[i % 4 // 2]
-                T.cuda.wgmma.fence_operand(*S)
                 pack()
             begin_product()
             end_product()
