@@ -631,6 +631,26 @@ static void (*const print_expr_form[TX_OP__COUNT])(tx_printer *p, const tx_node 
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
+/* A constant divisor of zero or count outside the width, which lowering may come upon and the constructors refuse. */
+static bool
+is_refused(const tx_node *n)
+{
+    int64_t k;
+
+    if (n->nargs != 2 || tx_is_float(n->dtype) || !tx_const_i64(n->arg[1], &k))
+        return false;
+    switch (n->op) {
+    case TX_OP_SHL:
+    case TX_OP_SHR: return (uint64_t)k >= tx_bits(n->dtype);
+    case TX_OP_DIV:
+    case TX_OP_MOD:
+    case TX_OP_FLOORDIV:
+    case TX_OP_FLOORMOD:
+    case TX_OP_CEILDIV: return k == 0;
+    default: return false;
+    }
+}
+
 /* Whether the constructors, given these operands, make this node. */
 static bool
 builds_the_same(tx_printer *p, const tx_node *n)
@@ -639,6 +659,8 @@ builds_the_same(tx_printer *p, const tx_node *n)
 
     if (!p->rebuild || !tx_has(n->op, TX_PROP_FOLDS))
         return true;
+    if (is_refused(n))
+        return false;
     made = tx_refold(p->c, n, n->arg);
     if (!made || made->op != n->op || made->nargs != n->nargs || made->dtype != n->dtype)
         return false;

@@ -219,8 +219,9 @@ def count(printed: str, text: str, table: collections.Counter, spellings: dict) 
                     table[f"dtype {S.scalar(reference.dtype_name(name))}"] += 1
                 if name.startswith("alloc"):
                     table["op ALLOC"] += 1
-            elif isinstance(n.func, ast.Attribute) and n.func.attr == "ptr_to":
-                table["op ADDRESS_OF"] += 1
+            elif isinstance(n.func, ast.Attribute):
+                for row in {"ptr_to": ["ADDRESS_OF"], "view": ["DECL", "BUFFER_DATA"]}.get(n.func.attr, []):
+                    table[f"op {row}"] += 1
         elif isinstance(n, ast.Subscript):
             table["op LOAD" if isinstance(n.ctx, ast.Load) else "op STORE"] += 1
         elif isinstance(n, ast.Constant) and type(n.value) is str:
@@ -289,6 +290,7 @@ ELSEWHERE = {
     "TRAP_UNLESS": "tests/emu", "PRINTF": "writes", "FUNC_CALL": "injected CUDA", "CALL_EXTERN": "injected CUDA",
     "CALL_PURE_EXTERN": "injected CUDA", "CALL_PACKED": "host", "STRUCT_GET": "made by lowering", "CALL_FUNC": "modules",
     "PTX": "tests/ptx", "LAUNCH": "made by lowering", "TILE": "tiles", "MATCH": "tests/script", "SEQ": "every body",
+    "FENCE_OPERAND": "wgmma", "KEPT": "wgmma", "STACK_ALLOCA": "host",
     "WARPGROUP_SYNC": "tests/emu", "WARPGROUP_ID": "tests/emu", "WARP_IN_WG": "tests/emu", "THREAD_IN_WG": "tests/emu",
 }  # fmt: skip
 
@@ -377,7 +379,8 @@ def report(seed: int, kind: str, text: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         o = check(small, p.args, p.near, seed)
-    used = {k: v for k, v in p.args.items() if k in small}
+    body = small[small.index("device_entry") :]
+    used = {k: v for k, v in p.args.items() if k in body}
     return f"seed {seed}: {kind}: {o.text}\n\n{small}\narguments: {used}\n(replay: cd tests && python -m fuzz.driver {seed})"
 
 

@@ -63,10 +63,10 @@ class Program:
         self.near: set[str] = set()
         self.pure = False
         self.dynamic = False
-        self.block = r.choice([(1,), (2,), (3,), (4,), (4,), (8,), (2, 2), (3, 2), (2, 1, 2), (32,), (64,)])
-        if r.random() < 0.85 and math.prod(self.block) > 8:
-            self.block = (4,)
+        self.block = r.choice([(1,), (2,), (3,), (4,), (4,), (8,), (2, 2), (3, 2), (2, 1, 2)])
         self.grid = r.choice([(1,), (1,), (1,), (2,), (3,), (2, 2)])
+        if r.random() < 0.06:
+            self.block, self.grid = r.choice([(32,), (32,), (32,), (16, 2), (64,)]), (1,)
         self.threads = math.prod(self.block) * math.prod(self.grid)
         self.args: dict = {}
         self.text = self.kernel()
@@ -293,6 +293,9 @@ class Program:
                 a = r.choice(found)
                 at = ", ".join(self.index(n) for n in a.shape)
                 pointer = r.choice([f"{a.name}.ptr_to([{at}])", f"T.address_of({a.name}[{at}])"])
+                if len(a.shape) == 1 and S.BITS[t] % 8 == 0 and r.random() < 0.4:
+                    step = S.BITS[t] // 8
+                    pointer = f'T.ptr_byte_offset({r.choice([f"{a.name}.data", f"{a.name}.ptr_to([0])"])}, ({at}) * {step}, "{t}")'
                 return f'T.cuda.ldg({pointer}, "{t}")'
         if k == 4 and "vload" not in WITHOUT:
             found = [a for a in self.arrays if a.t == t and a.where == "in" and a.symbol is None and a.shape[-1] >= 4]
@@ -458,7 +461,7 @@ class Program:
         r = self.r
         kinds = [
             (self.store, 16), (self.new_let, 10), (self.new_cell, 10), (self.assign, 10), (self.augment, 8),
-            (self.tuple_assign, 5), (self.new_array, 5), (self.vector, 6), (self.store_near, 5), (self.atomic, 3),
+            (self.tuple_assign, 5), (self.new_array, 5), (self.vector, 6), (self.store_near, 7), (self.atomic, 3),
             (self.small, 3), (self.call_helper, 4 if self.helpers else 0), (self.leave_loop, 6 if self.in_loop else 0),
             (self.vector_loop, 3),
         ]  # fmt: skip
@@ -467,7 +470,7 @@ class Program:
         if self.depth == 0:
             kinds += [(self.exchange_shared, 4), (self.define_helper, 5), (self.shared_loop, 2), (self.view, 2)]
             if math.prod(self.block) % 32 == 0:
-                kinds += [(self.collective, 40)]
+                kinds += [(self.collective, 200)]
         f = r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
         return f()
 
@@ -538,7 +541,7 @@ class Program:
         c = self.cell()
         if c is None:
             return self.new_cell()
-        if self.chance(0.1):
+        if self.chance(0.2):
             d = self.cell()
             if d.name != c.name and "float8_e8m0fnu" not in (c.t, d.t):
                 return [f"{c.name} = {d.name} = {self.any_value(c.t)}"]
@@ -623,6 +626,13 @@ class Program:
         if self.chance(0.3):
             name = self.fresh("v")
             return [f"{name}: T.let = {e}", f"{target} = {self.vector_op(t, n, name)}"]
+        if self.chance(0.2) and t != "bool" and S.BITS[t] >= 8:
+            name = self.fresh("v")
+            lines = [f"{name}: T.{t}x{n} = {e}"]
+            if self.chance(0.5):
+                lines = [f'{name} = T.alloc_local((1,), "{t}x{n}")', f"{name}[0] = {e}"]
+                return [*lines, f"{target} = {name}[0]"]
+            return [*lines, f"{name} = {self.vector_op(t, n, name)}", f"{target} = {name}"]
         if self.chance(0.2) and "vstore" not in WITHOUT:
             return [f"{a.name}.vstore([{self.row(a)}, {at}], {self.vector_exact(a.t, n)})"]
         return [f"{target} = {e}"]
@@ -729,13 +739,35 @@ class Program:
         return [f"T.cuda.atomic_add({a.name}.ptr_to([{self.index(a.shape[0])}]), {self.value(a.t)})"]
 
     def small(self):
-        r = self.r
-        return r.choice([
-            ["pass"], ["T.cuda.thread_fence()"], [f"T.evaluate({self.value('int32')})"],
-            [f"assert ({self.value('int32')} | 1) != 0, 'never'"], ['"""text"""'],
-            [f"if {r.choice(['True', 'False', '1', 'None', '2 > 1'])}:", *self.block_of(1)],
-            ['T.attr({"pragma_test": 1})'], ["T.cuda.nano_sleep(5)"],
-        ])  # fmt: skip
+        k = self.r.randrange(10)
+        if k == 0:
+            return [f"T.evaluate({self.value('int32')})"]
+        if k == 1:
+            return [f"assert ({self.value('int32')} | 1) != 0, 'never'"]
+        if k == 2:
+            return [f"if {self.r.choice(['True', 'False', '1', 'None', '2 > 1'])}:", *self.block_of(1)]
+        if k == 3:
+            return self.let_expression()
+        if k == 4:
+            return self.starred()
+        plain = ["pass", "T.cuda.thread_fence()", '"""text"""', 'T.attr({"pragma_test": 1})', "T.cuda.nano_sleep(5)"]
+        return [plain[k - 5]]
+
+    def let_expression(self):
+        t = self.r.choice(["int32", "float32", "int64"])
+        v, target = self.fresh("v"), self.target()
+        if target is None:
+            return ["pass"]
+        return [f'{v} = T.Var("{v}", "{t}")', f"{target[0]} = T.Let({v} * {v} + {self.leaf(t)}, where={{{v}: {self.value(t)}}})"]
+
+    def starred(self):
+        a, b, target = self.fresh("x"), self.fresh("y"), self.target()
+        t = self.dtype()
+        if target is None:
+            return ["pass"]
+        line = f"{a}, *{b} = {self.value(t)}, {self.value(target[1])}, {self.value(target[1])}"
+        self.vars.append(Var(a, t, "let", self.depth))
+        return [line, f"{target[0]} = {b}[{self.r.randrange(2)}]"]
 
     def leave_loop(self):
         c = self.condition(1)
@@ -954,7 +986,7 @@ class Program:
         self.vars.append(Var(name, t, "cell", 0))
         lines = [f"{name}: T.{t} = {call}"]
         if r.random() < 0.3:
-            lines.append(r.choice(["T.cuda.cta_sync()", "T.cuda.warp_sync()"]))
+            lines.append(r.choice(["T.cuda.cta_sync()", "T.cuda.warp_sync()", "T.cuda.warp_sync()"]))
         return lines
 
     # ---- the kernel -------------------------------------------------------------------------------------------
@@ -1012,8 +1044,9 @@ class Program:
         body = []
         for _ in range(self.size):
             body += self.statement()
-        if r.random() < 0.08:
-            body += [f"if {self.condition(1)}:", "    return", *self.store()]
+        if r.random() < 0.1:
+            leave = r.choice(["return", "return", "T.evaluate(T.thread_return())", "T.thread_return()"])
+            body += [f"if {self.condition(1)}:", f"    {leave}", *self.store()]
         text = [*head, "@T.prim_func" if self.g1 else "@T.function", f"def k({', '.join(params)}):"]
         return "\n".join([*text, *("    " + line for line in [*lines, *body])]) + "\n"
 

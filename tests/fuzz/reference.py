@@ -563,6 +563,8 @@ class Kernel:
         if isinstance(n.value, (ast.Tuple, ast.List)) and isinstance(n.targets[0], ast.Tuple):
             return self.unpack(n.targets[0], n.value.elts)
         value, stores = self.value(n.value), [self.assign(t) for t in n.targets]
+        if isinstance(n.value, ast.Call) and is_T(n.value.func) == "Var":
+            return lambda frame: frame.bind(n.targets[0].id, value(frame))
 
         def run(frame):
             v = value(frame)
@@ -575,7 +577,16 @@ class Kernel:
         values, targets = [self.value(e) for e in elts], target.elts
         star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
         if star is not None:
-            raise S.Unsure("starred target")
+            first = [self.assign(t) for t in targets[:star]]
+            rest = targets[star].value.id
+
+            def spread(frame):
+                got = [number(v(frame)) for v in values]
+                for store, v in zip(first, got, strict=False):
+                    store(frame, v)
+                frame.bind(rest, got[star:])
+
+            return spread
         stores = [self.assign(t) for t in targets]
 
         def run(frame):
@@ -675,19 +686,28 @@ class Kernel:
 
     def do_AugAssign(self, n):
         op, value = SIGNS[type(n.op)], self.root(n.value)
+        factors = None
+        if self.contract and op in ("+", "-") and self.product(n.value):
+            factors = self.expr(n.value.left), self.expr(n.value.right)
+
+        def result(frame, old):
+            if factors:
+                x, y = (number(f(frame)) for f in factors)
+                return self.fused(op, x, y, old, "right", lambda g: self.binary(op, old, number(value(g))), frame)
+            return self.binary(op, old, number(value(frame)))
+
         if isinstance(n.target, ast.Subscript):
             element = self.element(n.target)
 
             def run(frame):
                 buf, at = element(frame)
-                v = number(value(frame))
-                self.store(buf, at, self.binary(op, self.load(buf, at), v))
+                self.store(buf, at, result(frame, self.load(buf, at)))
 
             return run
         name, store = n.target.id, self.assign(ast.Name(n.target.id, ast.Store()))
 
         def run_name(frame):
-            store(frame, self.binary(op, number(frame.find(name)), number(value(frame))))
+            store(frame, result(frame, number(frame.find(name))))
 
         return run_name
 
@@ -991,7 +1011,7 @@ class Kernel:
         def run(frame):
             v = number(a(frame))
             if type(v) is str:
-                return V(t, float(v))
+                return V(t, S.rounded(t, float(v)))
             return S.cast(t, v) if type(v) is V else S.literal(t, v)
 
         return run
@@ -1180,6 +1200,10 @@ class Kernel:
             return r
 
         return run
+
+    def t_Var(self, n):
+        v = V(dtype_of(n.args[1]), 0)
+        return lambda frame: v
 
     def dtype_argument(self, n):
         return next((dtype_of(k.value) for k in n.keywords if k.arg in ("ty", "dtype")), None) or dtype_of(n.args[-1])

@@ -575,7 +575,7 @@ NEAR = {  # functions with an error bound
     "log2": guarded(math.log2, (0.0, -INF), (INF, INF)),
     "log10": guarded(math.log10, (0.0, -INF), (INF, INF)),
     "log1p": guarded(math.log1p, (-1.0, -INF), (INF, INF)),
-    "rsqrt": guarded(lambda x: 1 / math.sqrt(x), (INF, 0.0), (0.0, INF)),
+    "rsqrt": guarded(lambda x: 1 / math.sqrt(x) if x else math.copysign(INF, x), (INF, 0.0)),
     "sin": guarded(math.sin), "cos": guarded(math.cos), "tan": guarded(math.tan),
     "asin": guarded(math.asin), "acos": guarded(math.acos), "atan": guarded(math.atan),
     "sinh": guarded(lambda x: math.sinh(x) if abs(x) < 710 else math.copysign(INF, x)),

@@ -219,6 +219,10 @@ def f(A: T.Buffer((4, 8), "int32"), B: T.Buffer((4, 8), "int32")):
         "for i in T.vectorized(4):\n        B[tx, i] = T.Select(A[tx, i] > 3, A[tx, i], B[tx, i])",
         "for i in T.vectorized(2):\n        B[tx, i] = T.Select(tx, A[tx, i], 2)",
         "if tx >= 0:\n        return\n    B[tx, 1] = 3",
+        'B[tx, 1] = 1 >> (T.cuda.block_idx("z") | T.max_value("int32"))',
+        'B[tx, 1] = A[tx, 1] << (T.cuda.block_idx("z") - 1)',
+        'B[tx, 1] = T.truncdiv(2, T.cuda.thread_idx("y")) + A[tx, 1] // T.cuda.block_idx("y")',
+        'B[tx, 1] = T.truncmod(A[tx, 1], T.cuda.block_idx("y")) + A[tx, 0] % T.cuda.block_idx("y")',
     ],
 )
 def test_what_lowering_makes_parses_back(statement):
