@@ -49,3 +49,13 @@ def test_time_is_bounded():
     start = time.monotonic()
     driver.many(5, 10**9, 0.1)
     assert time.monotonic() - start < 10
+
+
+def test_each_mutant_can_be_planted():
+    """mutants.py plants them, which takes long; here only that the table still fits the core."""
+    from fuzz import mutants
+
+    table = mutants.read_table()
+    assert len(table) >= 100
+    for m in table:
+        mutants.apply(m)
