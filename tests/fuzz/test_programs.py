@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random kernels: the emulator computes what the reference does, and every text parses back. TIRX_FUZZ_SECONDS (6) bounds the
+"""Random kernels: the emulator computes what the reference does, and every text parses back. TIRX_FUZZ_SECONDS (4) bounds the
 run; seeds 0 .. are always the same, then come those of TIRX_FUZZ_SEED (random, printed with what fails)."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from fuzz import driver
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-SECONDS = float(os.environ.get("TIRX_FUZZ_SECONDS", "6"))
+SECONDS = float(os.environ.get("TIRX_FUZZ_SECONDS", "4"))
 SEED = int(os.environ.get("TIRX_FUZZ_SEED", "0")) or random.SystemRandom().randrange(1 << 40)
 FOUND = sorted((Path(__file__).parent / "found").glob("*.txt"))
 
