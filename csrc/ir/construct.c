@@ -294,6 +294,9 @@ promote_pair(tx_ctx *c, unsigned op, const tx_node **a, const tx_node **b, bool 
             bad_operand(c, op, is_number((*a)->dtype) ? *b : *a);
         return TX_VOID;
     }
+    if (tx_kind(t) == TX_KIND_F16 && (tx_kind((*a)->dtype) == TX_KIND_BF16 || tx_kind((*b)->dtype) == TX_KIND_BF16))
+        tx_warn(c, c->span, TX_E_MIXED_HALVES, tx_dtype_name(c, (*a)->dtype), tx_dtype_name(c, (*b)->dtype),
+                tx_dtype_name(c, t));
     *a = tx_cast(c, t, *a);
     *b = tx_cast(c, t, *b);
     return *a && *b ? t : TX_VOID;
