@@ -51,6 +51,23 @@ def viewed():
         B[8:64] = A[0:56]
     return k
 
+def mapped():
+    @T.prim_func
+    def k(A: T.Buffer((8, 64), "float16"), n: T.int32, ready: T.TensorMap(), B: T.Buffer((64,), "int32")):
+        maps = T.meta_var([T.tvm_stack_alloca("tensormap", 1) for _ in range(6)])
+        for i, m in enumerate(maps):
+            T.tensormap_encode_tiled(
+                m, A.ptr_to([1, 0]), 64, n - i, 128, 32, 4, 1, 1, descriptor_dtype="float16", rank=2
+            )
+        T.device_entry()
+        tx = T.thread_id([8])
+        for m in maps:
+            words = T.decl_buffer((32,), "int32", data=T.ptr_byte_offset(m, 0, "int32"))
+            B[tx] = B[tx] + words[tx + 2]
+        words = T.decl_buffer((32,), "int32", data=T.ptr_byte_offset(ready, 0, "int32"))
+        B[tx + 8] = words[tx + 2]
+    return k
+
 def refused():
     try:
         @T.prim_func
@@ -62,6 +79,7 @@ def refused():
         return
     raise AssertionError("the name should have been refused")
 
+H, b = np.zeros((8, 64), np.float16), np.zeros(64, np.int32)
 K = kernel()
 EXE = tirx.compile(K, target="cpu")
 
@@ -104,6 +122,7 @@ WORKLOADS = {
     "cuda text": "tirx.compile(K, target='cpu').source",
     "call": "run()",
     "views": "tirx.compile(viewed(), target='cpu')",
+    "tensor maps": "tirx.compile(mapped(), target='cpu')(H, 9, tirx.tensor_map(H, (32, 4)), b)",
     "views printed": "viewed().script()",
 }
 

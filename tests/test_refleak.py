@@ -75,6 +75,23 @@ def refused_view():
         A.view(8, 8).sub[9]
     return k
 
+def mapped():
+    @T.prim_func
+    def k(A: T.Buffer((8, 64), "float16"), n: T.int32, ready: T.TensorMap(), B: T.Buffer((64,), "int32")):
+        maps = T.meta_var([T.tvm_stack_alloca("tensormap", 1) for _ in range(6)])
+        for i, m in enumerate(maps):
+            T.tensormap_encode_tiled(
+                m, A.ptr_to([1, 0]), 64, n - i, 128, 32, 4, 1, 1, descriptor_dtype="float16", rank=2
+            )
+        T.device_entry()
+        tx = T.thread_id([8])
+        for m in maps:
+            words = T.decl_buffer((32,), "int32", data=T.ptr_byte_offset(m, 0, "int32"))
+            B[tx] = B[tx] + words[tx + 2]
+        words = T.decl_buffer((32,), "int32", data=T.ptr_byte_offset(ready, 0, "int32"))
+        B[tx + 8] = words[tx + 2]
+    return k
+
 def raises(error, fn, *args):
     try:
         fn(*args)
@@ -85,6 +102,8 @@ def raises(error, fn, *args):
 K = kernel()
 EXE = tirx.compile(K, target="cpu")
 RACE = tirx.compile(racing(), target="cpu")
+H = np.zeros((8, 64), np.float16)
+MAPPED = tirx.compile(mapped(), target="cpu")
 """
 
 FOOTER = """
@@ -138,6 +157,10 @@ WORKLOADS = {
     "views": "viewed().script()",
     "views refused": "raises(tirx.DiagnosticError, refused_view)",
     "report": "raises(tirx.EmulationError, RACE, a, b)",
+    "tensor maps": "MAPPED(H, 9, tirx.tensor_map(H, (32, 4)), b)",
+    "tensor maps compiled": "tirx.compile(mapped(), target='cpu')",
+    "tensor map refused": "raises(ValueError, tirx.tensor_map, H, (32, 400))",
+    "tensor maps refused": "raises((ValueError, TypeError), MAPPED, H, 3, H, b)",
 }
 
 
