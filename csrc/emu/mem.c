@@ -196,10 +196,14 @@ report_outside(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, const pl
 {
     tx_emu_report *r = tx_report_begin(vm, "out_of_bounds", in->site);
     int64_t n = size_of_mem(vm, p->mem) + before_mem(vm, p->mem);
+    const char *memory = vm->p->mems[p->mem].name;
     name_memory(vm, r, p->mem);
     tx_report_agent(vm, r, f, lane, in->site, access_name(in));
     tx_report_element(vm, r, f, lane, in->site, p->off);
-    if (!through_pointer(in) && !p->nibble && size)
+    if (memory && memory[0] && strcmp(memory, r->buffer) != 0) /* a view */
+        tx_report_text(r, "%s of %s%s is outside the memory of %s, which has %lld bytes", access_name(in), r->buffer,
+                       r->element, memory, (long long)n);
+    else if (!through_pointer(in) && !p->nibble && size)
         tx_report_text(r, "%s of %s%s is outside its %lld elements", access_name(in), r->buffer, r->element,
                        (long long)(n / size));
     else

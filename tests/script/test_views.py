@@ -234,6 +234,31 @@ def test_an_index_outside_of_a_view(declare, index, text):
     assert text in str(e)
 
 
+@pytest.mark.parametrize(
+    "declare, index, text",
+    [
+        (
+            "V = T.decl_buffer((99,), 'float32', data=A.data)",
+            "70 + s",
+            "V[70] is outside the memory of A, which has 256",
+        ),
+        ("V = T.decl_buffer((9,), 'float32', data=A.data, elem_offset=-4)", "s", "V[0] is outside the memory of A"),
+        ("V = A.sub[s + 60:s + 68]", "7", "V[7] is outside the memory of A, which has 256 bytes"),
+        ("S = T.alloc_shared((4,))\nV = T.decl_buffer((9,), data=S.data)", "5 + s", "V[5] is outside the memory of S"),
+        ("S = T.alloc_local((4,))\nV = T.decl_buffer((9,), data=S.data)", "5 + s", "V[5] is outside the memory of S"),
+        (
+            "P = T.SMEMPool()\nU = P.alloc((4,))\nP.commit()\nV = T.decl_buffer((9,), data=P.ptr)",
+            "5 + s",
+            "V[5] is outside the memory of P_arena, which has 16 bytes",
+        ),
+    ],
+)
+def test_a_view_that_is_larger_than_its_memory(declare, index, text):
+    e = report(kernel(f"{declare}\nV[{index}] = 1.0"), np.zeros(64, np.float32), np.zeros(64, np.int32), 0)
+    assert e.kind == "out_of_bounds" and e.buffer == "V"
+    assert text in str(e)
+
+
 def test_a_race_through_two_views_and_its_repaired_twin():
     text = "S = T.alloc_shared((64,))\nV = S.view(8, 8)\nW = V.permute(1, 0)\n"
     text += "V[tx // 8, tx % 8] = A[tx]\n{}A[tx] = W[tx // 8, tx % 8]"

@@ -183,6 +183,8 @@ def decl_buffer(
         raise TypeError("Buffer data must be an Expr with PointerType")
     if scope == "global":
         scope = data.scope()
+    elif data.op in ("BUFFER_DATA", "ADDRESS_OF") and scope.partition(".")[0] != data.scope().partition(".")[0]:
+        raise ValueError(f"the pointer leads into {data.scope()} memory, which is not in scope '{scope}'")
     made = _make("T.decl_buffer", "buffer", shape, dtype, scope, data=data, **fields)
     state.builder("T.decl_buffer").decl(made, data)
     return p.add_fresh(made)
