@@ -181,8 +181,7 @@ def attention(
 
         @T.inline
         def begin_scores():
-            """Starts S = Q @ K.T of the next tile of keys."""
-            T.cuda.mbarrier_wait(barriers.ptr_to([stage]), phase)
+            """Starts S = Q @ K.T of the next tile of keys, which is there."""
             K_tile: T.let = T.cuda.wgmma.advance(K_desc, stage * TILE)
             T.cuda.wgmma.fence_operand(*S)
             T.ptx.wgmma.fence.sync.aligned()
@@ -267,18 +266,25 @@ def attention(
                 V_phase = V_phase ^ 1
 
         if steps > 0:
+            T.cuda.mbarrier_wait(barriers.ptr_to([stage]), phase)
             begin_scores()
             T.ptx.wgmma.wait_group.sync.aligned(0)
             end_scores()
             exponentials(0)
             pack()
+            if steps > 1:
+                T.cuda.mbarrier_wait(barriers.ptr_to([stage]), phase)
             for j in range(1, steps):
                 begin_scores()
                 begin_product()
                 T.ptx.wgmma.wait_group.sync.aligned(1)  # the scores are there, the product is still at work
                 end_scores()
                 exponentials(j)
-                T.cuda.wgmma.fence_operand(*S)  # before the wait, not where they are needed
+                T.cuda.wgmma.fence_operand(*S)
+                # The next keys are waited for here because ptxas moves the wait for the product up to the last branch,
+                # and the exponentials shall stand before it.
+                if j + 1 < steps:
+                    T.cuda.mbarrier_wait(barriers.ptr_to([stage]), phase)
                 end_product()
                 for i in T.unroll(D // 2):
                     out[i] = out[i] * shrink[i % 4 // 2]
