@@ -633,7 +633,7 @@ static void (*const print_expr_form[TX_OP__COUNT])(tx_printer *p, const tx_node 
 
 /* A constant divisor of zero or count outside the width, which lowering may come upon and the constructors refuse. */
 static bool
-is_refused(const tx_node *n)
+print_is_refused(const tx_node *n)
 {
     int64_t k;
 
@@ -659,7 +659,7 @@ builds_the_same(tx_printer *p, const tx_node *n)
 
     if (!p->rebuild || !tx_has(n->op, TX_PROP_FOLDS))
         return true;
-    if (is_refused(n))
+    if (print_is_refused(n))
         return false;
     made = tx_refold(p->c, n, n->arg);
     if (!made || made->op != n->op || made->nargs != n->nargs || made->dtype != n->dtype)
