@@ -197,6 +197,8 @@ tm_check_memory(const tm_checker *k)
 
     if (align != 16)
         snprintf(why, sizeof why, " (%s)", t->interleave == 2 ? "interleave 32B" : tm_types[t->dtype].name);
+    if (t->address_known && t->address == 0 && !k->driver)
+        return tm_wrong(k, "the address is NULL");
     if (t->address_known && t->address % (uint64_t)align != 0)
         return tm_wrong(k, "the address is a multiple of %d bytes, expected a multiple of %d%s",
                         (int)(t->address & -t->address), (int)align, why);

@@ -193,6 +193,36 @@ def test_more_maps_than_fit_the_stack():
     assert [words(row)[1]["box"] for row in out] == [(16, i + 1) for i in range(9)]
 
 
+@T.prim_func
+def of_handles(a: T.handle, b: T.handle("float16"), n: T.int64, out: T.Buffer((2, 16), "uint64")):
+    m: T.let = T.tvm_stack_alloca("tensormap", 1)
+    w: T.let = T.tvm_stack_alloca("tensormap", 1)
+    T.tensormap_encode_tiled(m, a, 64, n, 128, 32, 16, 1, 1, descriptor_dtype="float16", rank=2)
+    T.tensormap_encode_tiled(
+        w, T.ptr_byte_offset(b, n * 16, "float16"), 64, n - 1, 128, 32, 16, 1, 1, descriptor_dtype="float16", rank=2
+    )
+    T.device_entry()
+    tx = T.thread_id([16])
+    first = T.decl_buffer((16,), "uint64", data=T.ptr_byte_offset(m, 0, "uint64"))
+    second = T.decl_buffer((16,), "uint64", data=T.ptr_byte_offset(w, 0, "uint64"))
+    out[0, tx] = first[tx]
+    out[1, tx] = second[tx]
+
+
+def test_maps_over_pointers():
+    a = aligned((32, 64), "float16")
+    out = np.zeros((2, 16), np.uint64)
+    tirx.compile(of_handles, target="cpu")(a, a, 32, out)
+    assert [words(row)[0] - a.ctypes.data for row in out] == [0, 512]
+    assert [words(row)[1]["dims"] for row in out] == [(64, 32), (64, 31)]
+    with pytest.raises(ValueError) as e:
+        tirx.compile(of_handles, target="cpu")(None, a, 32, out)
+    assert str(e.value) == (
+        "Invalid tensor map m when calling:\n"
+        "  `of_handles(a: handle, b: handle, n: int64, out: Tensor([2, 16], uint64))`,\n  the address is NULL"
+    )
+
+
 def test_a_map_is_chosen_at_run_time():
     @T.prim_func
     def k(A: T.Buffer((32, 64), "float16"), out: T.Buffer((16,), "uint64"), which: T.int32):
