@@ -183,7 +183,9 @@ packed_api_signature(tx_ctx *c, const tx_func *f)
         for (int d = 0; b && d < b->rank; d++)
             tx_sb_f(&s, "%s%s", d ? ", " : "Tensor([", tx_expr_text(c, b->shape[d]));
         tx_sb_puts(&s, b ? b->rank ? "], " : "Tensor([], " : "");
-        if (b || f->params[i].var)
+        if (!b && f->params[i].var && tx_is_tensormap(f->params[i].var))
+            tx_sb_puts(&s, "TensorMap");
+        else if (b || f->params[i].var)
             tx_dtype_print(b ? b->dtype : f->params[i].var->dtype, &s);
         tx_sb_puts(&s, b ? ")" : "");
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tirx
-from tirx import T
+from tirx import T, _core
 
 NUMBERS = (64, 32, 128, 32, 16, 1, 1)
 
@@ -66,6 +66,26 @@ def test_merging(case):
     alike = case in ("the same", "encoded twice")
     assert (out[0] == out[1]).all() == alike
     assert out[:, 1].all()  # both are there
+
+
+def test_host_half_as_ir():
+    """What MakePackedAPI writes reads back, and names the kinds of parameters as the messages of a call do."""
+
+    @T.prim_func
+    def k(A: T.Buffer((32, 64), "float16"), ready: T.TensorMap()):
+        m: T.let = T.tvm_stack_alloca("tensormap", 1)
+        encode(m, A, 32)
+        T.device_entry()
+        tx = T.thread_id([16])
+        T.ptx.prefetch_tensormap(m)
+        T.ptx.prefetch_tensormap(ready)
+
+    module = _core.Module({"main": k})
+    for name, _, _ in _core.passes():
+        module = _core.run_pass(name, module, "cuda:sm_90a", {})
+        assert tirx.structural_equal(tirx.from_source(module.script()), module), name
+    assert "k(A: Tensor([32, 64], float16), ready: TensorMap)" in module.script()
+    assert tirx.compile(k, target="cpu").signature == "k(A: Tensor([32, 64], float16), ready: TensorMap)"
 
 
 def test_lowered_kernel_takes_maps_after_the_users_parameters():
