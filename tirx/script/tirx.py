@@ -155,7 +155,15 @@ from tirx.script.frames import Then as ThenFrame
 from tirx.script.frames import While as WhileFrame
 from tirx.script.host import device, fastdiv
 from tirx.script.meta import meta_class
-from tirx.script.module import ir_module
+from tirx.script.module import (
+    decl_function,
+    ir_module,
+    module_attrs,
+    module_get_attr,
+    module_global_infos,
+    module_set_attr,
+    pyfunc,
+)
 from tirx.script.nodes import (
     MISSING,
     BufferLoad,
