@@ -49,6 +49,7 @@ class Building:
         self.in_annotation = False
         self.emitted = 0  # grows with everything that may have emitted a statement
         self.helper_depth = 0  # plain Python functions being run
+        self.named_barriers = 0  # that T.named_barrier has given out
 
         self.effects: dict[int, Any] = {}  # variables of calls that were emitted when made, by identity
         self.fresh: dict[int, Any] = {}  # results that no name was given yet, by identity

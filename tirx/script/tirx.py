@@ -164,6 +164,7 @@ from tirx.script.module import (
     module_set_attr,
     pyfunc,
 )
+from tirx.script.named_barriers import NamedBarrier, named_barrier
 from tirx.script.nodes import (
     MISSING,
     BufferLoad,
