@@ -31,8 +31,8 @@ def codes_of(name: str) -> np.ndarray:
     return np.arange(1 << bits, dtype=np.uint16 if bits > 8 else np.uint8)
 
 
-def converted(source: str, to: str, values: np.ndarray) -> np.ndarray:
-    """What the emulator makes of them, in the dtype `to`. Elements of four bits, of which two share a byte, come and go
+def converted(source: str, to: str, values: np.ndarray, target: str = "cpu") -> np.ndarray:
+    """What the emulator, or a GPU, makes of them, in the dtype `to`. Elements of four bits, of which two share a byte, come and go
     as float32, which holds them exactly."""
     src, dst = ("float32" if t == FP4 else t for t in (source, to))
     value = "A[i]" if source != FP4 else f"T.cast(A[i], '{FP4}')"
@@ -53,8 +53,13 @@ def k(a: T.handle, b: T.handle):
         B[i] = {value}
 """
     out = np.zeros(values.size, numpy_dtype(dst))
-    tirx.compile(tirx.from_source(text), target="cpu")(values, out)
-    return out
+    exe = tirx.compile(tirx.from_source(text), target=target)
+    if target == "cpu":
+        exe(values, out)
+        return out
+    device = [tirx.runtime.tensor(a, tirx.cuda(0)) for a in (values, out)]
+    exe(*device)
+    return device[1].numpy()
 
 
 def as_codes(name: str, x: np.ndarray) -> np.ndarray:
@@ -95,13 +100,25 @@ def test_the_model_agrees_with_ml_dtypes(name):
 @pytest.mark.parametrize("to", ALL)
 @pytest.mark.parametrize("source", NARROW)
 def test_every_code(source, to):
+    check_every_code(source, to, "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("source", NARROW)
+def test_every_code_on_a_gpu(source):
+    for to in ALL:
+        check_every_code(source, to, "cuda")
+
+
+def check_every_code(source: str, to: str, target: str) -> None:
     codes = codes_of(source)
     x = model.number(source, codes)
     if source == FP4:
         values = x.astype(np.float32)
     else:
         values = codes.view(numpy_dtype(source)) if source in model.FLOATS else codes
-    got = as_codes(to, converted(source, to, values))
+    got = as_codes(to, converted(source, to, values, target))
     if source in model.INTS and to in model.INTS:
         want = codes.astype(to)
     elif source == to:
@@ -143,7 +160,19 @@ def telling(to: str, source: type) -> np.ndarray:
 @pytest.mark.parametrize("to", ALL)
 @pytest.mark.parametrize("source", [np.float32, np.float64], ids=["float32", "float64"])
 def test_wide_floats(source, to):
+    check_wide_floats(source, to, "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("source", [np.float32, np.float64], ids=["float32", "float64"])
+def test_wide_floats_on_a_gpu(source):
+    for to in ALL:
+        check_wide_floats(source, to, "cuda")
+
+
+def check_wide_floats(source: type, to: str, target: str) -> None:
     x = telling(to, source)
-    got = as_codes(to, converted(source.__name__, to, x))
+    got = as_codes(to, converted(source.__name__, to, x, target))
     want = x.astype(to) if to in ("float32", "float64") else model.convert(to, x.astype(np.float64))
     same(to, got, want)

@@ -239,7 +239,10 @@ def test_fma_of_narrow_floats_is_rounded_once(dtype):
 
     @T.prim_func
     def k(
-        A: T.Buffer((4096,), dtype), B: T.Buffer((4096,), dtype), C: T.Buffer((4096,), dtype), D: T.Buffer((4096,), dtype)
+        A: T.Buffer((4096,), dtype),
+        B: T.Buffer((4096,), dtype),
+        C: T.Buffer((4096,), dtype),
+        D: T.Buffer((4096,), dtype),
     ):
         T.device_entry()
         bx = T.cta_id([64])
