@@ -387,15 +387,32 @@ def rearrange(b: Any, pattern: str, /, **sizes: Any) -> Any:
             raise ValueError(f"rearrange: an extent of {d} is not {given}") from None
         extents.update(zip(group, known, strict=True))
         split += known
-    whole = b
-    if len(split) != len(b.shape) or any(_same(x, y) is not True for x, y in zip(split, b.shape, strict=True)):
-        b = declare(".rearrange", b, split, _restride("rearrange", b, split))
-    if wanted != axes:
-        b = permute(b, *[axes.index(name) for name in wanted])
-    merged = [_count([extents[name] for name in group]) for group in right]
-    if len(merged) != len(b.shape):
-        b = declare(".rearrange", b, merged, _restride("rearrange", b, merged))
-    return view(b, *merged) if b is whole else b
+    steps = _Steps(b)
+    steps.reshape("rearrange", split)
+    steps.permute([axes.index(name) for name in wanted])
+    steps.reshape("rearrange", [_count([extents[name] for name in group]) for group in right])
+    return declare(".rearrange", b, steps.shape, steps.strides)
+
+
+class _Steps:
+    """Views of views that are not declared one by one."""
+
+    def __init__(self, b: Any):
+        self.name = b.name
+        self.origin = b
+        self.shape = list(b.shape)
+        self.strides = None if b.strides is None else list(b.strides)
+
+    def reshape(self, what: str, shape: list[Any]) -> None:
+        self.strides = _restride(what, self, shape)
+        self.shape = shape
+
+    def permute(self, order: list[int]) -> None:
+        strides = strides_of(self)
+        self.shape = [self.shape[d] for d in order]
+        self.strides = [strides[d] for d in order]
+        if all(_same(a, b) is True for a, b in zip(self.strides, _dense(self.shape, _is_small(self)), strict=True)):
+            self.strides = None
 
 
 class _Part:
