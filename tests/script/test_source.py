@@ -342,3 +342,73 @@ def test_a_name_error_of_a_helper_passes_as_it_is():
     assert e.traceback[-1].name == "helper"
     with pytest.raises(tirx.DiagnosticError, match=r":1:1: error: Undefined variable: nosuch"):
         tirx.from_source("nosuch\n" + text)
+
+
+def generator(A):
+    yield A
+
+
+async def coroutine(A):
+    pass
+
+
+@pytest.mark.parametrize("decorator", [T.prim_func, T.function, T.jit, T.inline])
+@pytest.mark.parametrize(
+    "thing, message",
+    [
+        (lambda A: 1, "Expect a function with statements, but got: <function <lambda>"),
+        (generator, "Expect a plain function, but got a generator or an async one: <function generator"),
+        (coroutine, "Expect a plain function, but got a generator or an async one: <function coroutine"),
+        (len, "Expect a function, but got: <built-in function len>"),
+        (int, "Expect a function, but got: <class 'int'>"),
+        ("text", "Expect a function, but got: 'text'"),
+    ],
+)
+def test_what_is_no_function_with_a_body(decorator, thing, message):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        decorator(thing)
+
+
+def test_kernels_in_blocks_classes_and_behind_other_decorators():
+    def same(f):
+        return f
+
+    for _ in range(1):
+        try:
+
+            class Holder:
+                @staticmethod
+                @same
+                @T.prim_func(
+                    private=False,
+                )
+                def k(
+                    A: T.Buffer((32,), "int32"),
+                ) -> None:
+                    """Text
+                not indented as the rest."""
+                    T.device_entry()
+                    tx = T.thread_id([32])
+                    # fmt: off
+# a comment at the margin
+                    A[tx] = \
+     4
+                    # fmt: on
+        finally:
+            pass
+    assert printed(Holder.k) == "A[tx] = 4"
+
+
+def test_a_cell_of_a_notebook_that_is_edited():
+    """IPython registers each cell with linecache; the kernel of the old text stays what it was."""
+    name = "<ipython-input-1-a-test>"
+
+    def cell(value):
+        text = KERNEL.format(value)
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        names = {"T": T}
+        exec(compile(text, name, "exec"), names)
+        return names["k"]
+
+    first, second = cell(1), cell(2)
+    assert (printed(first), printed(second)) == ("A[tx] = 1", "A[tx] = 2")
