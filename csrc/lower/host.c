@@ -1,6 +1,6 @@
-/* The host zone of LowerTIRx: a cell that is set once, where it stands, becomes a binding, so that launch shapes and kernel
- * arguments are expressions over immutable values. Any other cell of the host zone is refused: the launch plan has no
- * memory. SPDX-License-Identifier: Apache-2.0 */
+/* The host zone of LowerTIRx: a cell that is set once, where it stands, becomes a binding. Any other cell stays a variable
+ * of the host half, a register of the launch plan; device code gets the value that it holds when the region is launched, so
+ * that launch shapes and kernel arguments are expressions over immutable values. SPDX-License-Identifier: Apache-2.0 */
 #include "lower/passes.h"
 
 typedef struct host_cell {
@@ -8,16 +8,16 @@ typedef struct host_cell {
     const tx_node *alloc, *block; /* the ALLOC and the SEQ that holds it */
     uint32_t nstores, nstores_here;
     bool escapes;
-    tx_var *var;
+    tx_var *var; /* bound once: what it became */
+    tx_var *now; /* in a device region: its value there */
 } host_cell;
 
 typedef struct host_cells {
     tx_visitor v;
     tx_ctx *c;
-    tx_map at; /* buffer -> cell */
-    const tx_node *block;
-    int device;
-    bool failed;
+    tx_map at;                     /* buffer -> cell */
+    TX_VEC(const tx_node *) binds; /* before the device region that is being rewritten */
+    bool on_device;
 } host_cells;
 
 static host_cell *
@@ -37,7 +37,13 @@ host_new_cell(host_cells *s, const tx_node *alloc, const tx_node *block)
     return tx_map_put_ptr(&s->at, alloc->u.buf, k) || tx_fail(s->c, 0, TX_E_NO_MEMORY);
 }
 
-/* The cells of the host zone: allocations of one local element that stand in a block. */
+bool
+tx_is_host_variable(const tx_buffer *b)
+{
+    return b->scope == TX_LOCAL && b->rank == 1 && tx_is_const(b->shape[0], 1);
+}
+
+/* The cells of the host zone. */
 static bool
 find_cells(host_cells *s, const tx_node *n)
 {
@@ -47,7 +53,7 @@ find_cells(host_cells *s, const tx_node *n)
         const tx_node *a = n->arg[i];
         if (!a)
             continue;
-        if (n->op == TX_OP_SEQ && a->op == TX_OP_ALLOC && a->u.buf->scope == TX_LOCAL && !host_new_cell(s, a, n))
+        if (n->op == TX_OP_SEQ && a->op == TX_OP_ALLOC && tx_is_host_variable(a->u.buf) && !host_new_cell(s, a, n))
             return false;
         if (!find_cells(s, a))
             return false;
@@ -73,6 +79,12 @@ host_count_uses(tx_visitor *v, const tx_node *n)
     return true;
 }
 
+static bool
+is_set_once(const host_cell *k)
+{
+    return k->nstores == 1 && k->nstores_here == 1;
+}
+
 static const tx_node *
 host_alloc(tx_rewriter *r, const tx_node *n)
 {
@@ -80,8 +92,10 @@ host_alloc(tx_rewriter *r, const tx_node *n)
 
     if (!k)
         return n;
-    if (k->nstores != 1 || k->nstores_here != 1 || k->escapes)
+    if (k->escapes)
         return tx_fail(r->c, n->span, TX_E_HOST_CELL, k->buf->name->text);
+    if (!is_set_once(k))
+        return n;
     k->var = tx_new_var(r->c, TX_VAR_LET, k->buf->name, k->buf->dtype);
     return k->var ? tx_nothing(r->c) : NULL;
 }
@@ -89,10 +103,15 @@ host_alloc(tx_rewriter *r, const tx_node *n)
 static const tx_node *
 host_store(tx_rewriter *r, const tx_node *n)
 {
-    host_cell *k = host_cell_of(r->self, n->u.buf);
+    host_cells *s = r->self;
+    host_cell *k = host_cell_of(s, n->u.buf);
     const tx_node *value;
 
     if (!k)
+        return tx_rewrite_children(r, n);
+    if (s->on_device)
+        return tx_fail(r->c, n->span, TX_E_HOST_CELL_STORE, k->buf->name->text);
+    if (!k->var)
         return tx_rewrite_children(r, n);
     value = tx_cast(r->c, k->buf->dtype, tx_rewrite(r, n->arg[0]));
     return value ? tx_make_at(r->c, n->span, TX_OP_BIND, TX_VOID, (tx_payload){.var = k->var}, &value, 1) : NULL;
@@ -101,9 +120,44 @@ host_store(tx_rewriter *r, const tx_node *n)
 static const tx_node *
 host_load(tx_rewriter *r, const tx_node *n)
 {
-    host_cell *k = host_cell_of(r->self, n->u.buf);
+    host_cells *s = r->self;
+    host_cell *k = host_cell_of(s, n->u.buf);
+    const tx_node *bind;
 
-    return k && k->var ? k->var->node : tx_rewrite_children(r, n);
+    if (!k)
+        return tx_rewrite_children(r, n);
+    if (k->var)
+        return k->var->node;
+    if (!s->on_device)
+        return n;
+    if (!k->now) {
+        if (!(k->now = tx_new_var(r->c, TX_VAR_LET, k->buf->name, k->buf->dtype)))
+            return NULL;
+        bind = tx_make_at(r->c, n->span, TX_OP_BIND, TX_VOID, (tx_payload){.var = k->now}, &n, 1);
+        if (!bind || !tx_push(r->c, &s->binds, bind))
+            return NULL;
+    }
+    return k->now->node;
+}
+
+/* Variables that the region reads are bound before it. */
+static const tx_node *
+host_region(tx_rewriter *r, const tx_node *n)
+{
+    host_cells *s = r->self;
+    const tx_node *made;
+    host_cell *k;
+
+    s->binds.n = 0;
+    s->on_device = true;
+    made = tx_rewrite_children(r, n);
+    s->on_device = false;
+    for (uint32_t i = 0; i < s->binds.n; i++)
+        if ((k = host_cell_of(s, s->binds.at[i]->arg[0]->u.buf)))
+            k->now = NULL;
+    if (!made || s->binds.n == 0)
+        return made;
+    return tx_push(r->c, &s->binds, made) ? tx_seq(r->c, s->binds.at, s->binds.n) : NULL;
 }
 
 tx_func *
@@ -125,6 +179,7 @@ tx_host_func(tx_ctx *c, tx_func *f)
         fn[TX_OP_ALLOC] = host_alloc;
         fn[TX_OP_STORE] = host_store;
         fn[TX_OP_LOAD] = host_load;
+        fn[TX_OP_DEVICE] = host_region;
         body = tx_rewrite(&r, body);
         tx_rewriter_free(&r);
     }

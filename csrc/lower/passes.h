@@ -38,6 +38,7 @@ const tx_node *tx_i64(tx_ctx *c, const tx_node *e);                 /* as int64 
 const tx_node *tx_leave_alone(tx_rewriter *r, const tx_node *n);    /* handler of ops that a pass does not enter */
 bool tx_exits(const tx_node *stmt); /* control never reaches what follows it in its block */
 bool tx_has_device(const tx_node *body);
+bool tx_is_host_variable(const tx_buffer *b); /* host.c: what a cell of the host zone is: local, one element */
 static inline bool
 tx_is_empty(const tx_node *stmt)
 {

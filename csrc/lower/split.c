@@ -538,10 +538,9 @@ host_node(tx_visitor *v, const tx_node *n)
 
     if (h->failed || n->op == TX_OP_ADDRESS_OF)
         return false;
-    if (n->op == TX_OP_LOAD || n->op == TX_OP_STORE) {
-        tx_fail(h->c, n->span, TX_E_HOST_MEMORY, n->u.buf->name->text);
-        h->failed = true;
-    } else if (n->op == TX_OP_ALLOC) {
+    if (n->op == TX_OP_LOAD || n->op == TX_OP_STORE || n->op == TX_OP_ALLOC) {
+        if (tx_is_host_variable(n->u.buf))
+            return true;
         tx_fail(h->c, n->span, TX_E_HOST_MEMORY, n->u.buf->name->text);
         h->failed = true;
     }

@@ -258,12 +258,25 @@ finish_reports(tx_py_run *run, bool ok, const tx_call_error *e)
     return ok ? Py_NewRef(run->reports) : NULL;
 }
 
+/* Between turns of a loop of the host half, with the lock, which other threads get for a moment. true: a signal's handler
+ * raised (Ctrl-C). */
+static bool
+poll_signals(void *self)
+{
+    Py_BEGIN_ALLOW_THREADS;
+    Py_END_ALLOW_THREADS;
+    if (PyErr_CheckSignals() == 0)
+        return false;
+    tx_py_keep_error(self);
+    return true;
+}
+
 static PyObject *
 run_plan(tx_py_run *run, tx_py_intake *in)
 {
     const tx_py_exe *x = run->exe;
     const tx_plan_host host = {run, x->image->device_type == TX_DEV_CUDA ? tx_py_launch_cuda : tx_py_launch_emu,
-                               tx_py_packed};
+                               tx_py_packed, poll_signals};
     tx_call_error e;
     tx_arg result;
     void *stream;

@@ -3,6 +3,12 @@
  * launches. Takes a lowered module; gives a tx_plan that needs no context. SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/plan.h"
 
+/* A break or continue whose loop is not finished. */
+typedef struct plan_jump {
+    uint32_t at, loop; /* instruction; number of the loop, from 1 */
+    bool is_break;
+} plan_jump;
+
 typedef struct plan_compiler {
     tx_ctx *c;
     const tx_module *m;
@@ -16,7 +22,9 @@ typedef struct plan_compiler {
     TX_VEC(plan_packed) packed;
     TX_VEC(plan_assert) asserts;
     TX_VEC(plan_encode) encodes;
-    tx_map slots; /* tx_var (a tensor map) -> slot + 1 */
+    TX_VEC(plan_jump) jumps;
+    uint32_t loops; /* open ones */
+    tx_map slots;   /* tx_var (a tensor map) -> slot + 1 */
     int depth;
 } compiler;
 
@@ -110,6 +118,7 @@ binary_on_host(unsigned op)
 }
 
 static uint16_t plan_expr(compiler *k, const tx_node *n);
+static bool add_packed(compiler *k, const tx_node *n, uint16_t dst);
 
 /* cond ? a : b, and the lazy logic operators, as jumps: only the taken side is evaluated. */
 static uint16_t
@@ -161,6 +170,16 @@ expr_inner(compiler *k, const tx_node *n)
     }
     if (n->op == TX_OP_INT || n->op == TX_OP_FLOAT)
         return plan_constant(k, n);
+    if (n->op == TX_OP_LOAD) { /* a host variable: what it holds now */
+        i = (plan_instr){.code = PLAN_MOVE, .dst = new_reg(k, n->span), .a = var_reg(k, n->u.buf->data)};
+        if (i.a == PLAN_NO_REG)
+            return plan_unsupported(k, n);
+        return i.dst != PLAN_NO_REG && plan_put(k, i) ? i.dst : PLAN_NO_REG;
+    }
+    if (n->op == TX_OP_CALL_PACKED) {
+        r = new_reg(k, n->span);
+        return r != PLAN_NO_REG && add_packed(k, n, r) ? r : PLAN_NO_REG;
+    }
     if (n->op == TX_OP_LIKELY)
         return plan_expr(k, n->arg[0]);
     if (n->op == TX_OP_SELECT || n->op == TX_OP_IF_THEN_ELSE || n->op == TX_OP_AND || n->op == TX_OP_OR)
@@ -421,9 +440,6 @@ static const char *
 statement_word(unsigned op)
 {
     switch (op) {
-    case TX_OP_WHILE: return "while";
-    case TX_OP_BREAK: return "break";
-    case TX_OP_CONTINUE: return "continue";
     case TX_OP_STORE: return "store";
     case TX_OP_ALLOC: return "T.alloc_buffer";
     case TX_OP_DECL: return "T.decl_buffer";
@@ -431,15 +447,57 @@ statement_word(unsigned op)
     }
 }
 
-/* A serial loop whose step has a known sign. */
+/* Jumps that break or continue of the innermost loop left behind lead to the next instruction. */
+static void
+land_jumps(compiler *k, bool is_break)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < k->jumps.n; i++) {
+        plan_jump j = k->jumps.at[i];
+        if (j.loop == k->loops && j.is_break == is_break)
+            k->code.at[j.at].imm.i = k->code.n;
+        else
+            k->jumps.at[n++] = j;
+    }
+    k->jumps.n = n;
+}
+
+static bool
+plan_leave_turn(compiler *k, const tx_node *n)
+{
+    plan_jump j = {k->code.n, k->loops, n->op == TX_OP_BREAK};
+
+    return tx_push(k->c, &k->jumps, j) && plan_put(k, (plan_instr){.code = PLAN_JUMP});
+}
+
+/* The body and the way back to `top`; instruction `out` and every break lead behind the loop. `i += step` unless NO_REG. */
+static bool
+plan_turns(compiler *k, const tx_node *body, uint32_t top, uint32_t out, uint16_t i, uint16_t step)
+{
+    const plan_instr next = {
+        .code = PLAN_BINARY, .sub = TX_OP_ADD, .dst = i, .a = i, .b = step, .type = TX_I64, .from = TX_I64};
+
+    k->loops++;
+    if (!plan_stmt(k, body))
+        return false;
+    land_jumps(k, false);
+    if ((i != PLAN_NO_REG && !plan_put(k, next)) || !plan_put(k, (plan_instr){.code = PLAN_JUMP, .imm.i = top}))
+        return false;
+    k->code.at[out].imm.i = k->code.n;
+    land_jumps(k, true);
+    k->loops--;
+    return true;
+}
+
+/* A serial loop whose step has a known sign. It counts in int64, so that the last turn does not wrap. */
 static bool
 plan_loop(compiler *k, const tx_node *n)
 {
-    const tx_var *v = n->u.loop->var;
     uint16_t start = plan_expr(k, n->arg[0]), stop = plan_expr(k, n->arg[1]), step = plan_expr(k, n->arg[2]);
-    uint16_t i = set_var_reg(k, v, new_reg(k, n->span)), go = new_reg(k, n->span);
+    uint16_t i = set_var_reg(k, n->u.loop->var, new_reg(k, n->span)), go = new_reg(k, n->span);
     int64_t by = 0;
-    uint32_t top, out;
+    uint32_t top;
 
     if (start == PLAN_NO_REG || stop == PLAN_NO_REG || step == PLAN_NO_REG || i == PLAN_NO_REG || go == PLAN_NO_REG)
         return false;
@@ -448,27 +506,54 @@ plan_loop(compiler *k, const tx_node *n)
     if (!plan_put(k, (plan_instr){.code = PLAN_MOVE, .dst = i, .a = start}))
         return false;
     top = k->code.n;
-    if (!plan_put(k, (plan_instr){.code = PLAN_BINARY,
-                                  .sub = by > 0 ? TX_OP_LT : TX_OP_GT,
-                                  .dst = go,
-                                  .a = i,
-                                  .b = stop,
-                                  .type = TX_BOOL,
-                                  .from = v->dtype}))
-        return false;
-    out = k->code.n;
-    if (!plan_put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = go}) || !plan_stmt(k, n->arg[3]) ||
-        !plan_put(k, (plan_instr){.code = PLAN_BINARY,
-                                  .sub = TX_OP_ADD,
-                                  .dst = i,
-                                  .a = i,
-                                  .b = step,
-                                  .type = v->dtype,
-                                  .from = v->dtype}) ||
-        !plan_put(k, (plan_instr){.code = PLAN_JUMP, .imm.i = top}))
-        return false;
-    k->code.at[out].imm.i = k->code.n;
-    return true;
+    return plan_put(k, (plan_instr){.code = PLAN_BINARY,
+                                    .sub = by > 0 ? TX_OP_LT : TX_OP_GT,
+                                    .dst = go,
+                                    .a = i,
+                                    .b = stop,
+                                    .type = TX_BOOL,
+                                    .from = TX_I64}) &&
+           plan_put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = go}) &&
+           plan_turns(k, n->arg[3], top, k->code.n - 1, i, step);
+}
+
+static bool
+plan_while(compiler *k, const tx_node *n)
+{
+    uint32_t top = k->code.n;
+    uint16_t cond = plan_expr(k, n->arg[0]);
+
+    return cond != PLAN_NO_REG && plan_put(k, (plan_instr){.code = PLAN_JUMP_UNLESS, .a = cond}) &&
+           plan_turns(k, n->arg[1], top, k->code.n - 1, PLAN_NO_REG, 0);
+}
+
+static bool
+plan_no_stmt(compiler *k, const tx_node *n)
+{
+    return tx_fail(k->c, n->span, TX_E_HOST_STMT, statement_word(n->op)) != NULL;
+}
+
+/* A host variable, a local buffer of one element, is a register; it begins as 0. */
+static bool
+plan_variable(compiler *k, const tx_node *n)
+{
+    plan_instr i = {.code = PLAN_CONST, .type = n->u.buf->dtype};
+
+    if (n->u.buf->scope != TX_LOCAL || n->u.buf->rank != 1 || !tx_is_const(n->u.buf->shape[0], 1))
+        return plan_no_stmt(k, n);
+    i.dst = set_var_reg(k, n->u.buf->data, new_reg(k, n->span));
+    return i.dst != PLAN_NO_REG && plan_put(k, i);
+}
+
+static bool
+plan_set(compiler *k, const tx_node *n)
+{
+    plan_instr i = {.code = PLAN_MOVE, .dst = var_reg(k, n->u.buf->data)};
+
+    if (i.dst == PLAN_NO_REG)
+        return plan_no_stmt(k, n);
+    i.a = plan_expr(k, n->arg[0]);
+    return i.a != PLAN_NO_REG && plan_put(k, i);
 }
 
 static bool
@@ -493,6 +578,11 @@ stmt_inner(compiler *k, const tx_node *n)
         return r != PLAN_NO_REG && set_var_reg(k, n->u.var, r) != PLAN_NO_REG;
     case TX_OP_IF: return plan_branch(k, n);
     case TX_OP_FOR: return plan_loop(k, n);
+    case TX_OP_WHILE: return plan_while(k, n);
+    case TX_OP_BREAK:
+    case TX_OP_CONTINUE: return plan_leave_turn(k, n);
+    case TX_OP_ALLOC: return plan_variable(k, n);
+    case TX_OP_STORE: return plan_set(k, n);
     case TX_OP_ASSERT: return plan_assertion(k, n);
     case TX_OP_LAUNCH: return add_launch(k, n);
     case TX_OP_EVAL:
@@ -506,7 +596,7 @@ stmt_inner(compiler *k, const tx_node *n)
         return plan_put(k, (plan_instr){.code = PLAN_RETURN, .a = r, .type = n->arg[0] ? n->arg[0]->dtype : TX_VOID});
     case TX_OP_MATCH: /* folded into the parameters */
     case TX_OP_ATTR: return n->op == TX_OP_MATCH || !n->arg[1] || plan_stmt(k, n->arg[1]);
-    default: tx_fail(k->c, n->span, TX_E_HOST_STMT, statement_word(n->op)); return false;
+    default: return plan_no_stmt(k, n);
     }
 }
 
@@ -529,51 +619,6 @@ plan_stmt(compiler *k, const tx_node *n)
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* Is memory behind this data pointer ever written (as far as the text tells; an escaping pointer counts)? */
-typedef struct write_search {
-    tx_visitor v;
-    const tx_var *data;
-    int depth; /* of calls */
-    bool found;
-} write_search;
-
-static bool func_writes(const tx_func *f, const tx_var *data, int depth);
-
-static bool
-look_for_write(tx_visitor *v, const tx_node *n)
-{
-    write_search *s = (write_search *)v;
-
-    if (n->op == TX_OP_STORE && n->u.buf->data == s->data)
-        s->found = true;
-    if (n->op == TX_OP_ATOMIC_ADD || n->op == TX_OP_ATOMIC_CAS) {
-        const tx_node *p = n->arg[0];
-        if (p->op == TX_OP_ADDRESS_OF && p->arg[0]->op == TX_OP_LOAD && p->arg[0]->u.buf->data == s->data)
-            s->found = true;
-        if ((p->op == TX_OP_VAR && p->u.var == s->data) || (p->op == TX_OP_BUFFER_DATA && p->u.buf->data == s->data))
-            s->found = true;
-    }
-    for (uint32_t i = 0; n->op == TX_OP_CALL_FUNC && !s->found && i < n->nargs; i++) {
-        const tx_node *p = n->arg[i]->op == TX_OP_ADDRESS_OF ? n->arg[i]->arg[0] : n->arg[i];
-        const tx_func *f = n->u.call->func;
-        if (p->op == TX_OP_VAR ? p->u.var == s->data
-                               : (p->op == TX_OP_BUFFER_DATA || p->op == TX_OP_LOAD) && p->u.buf->data == s->data)
-            s->found = s->depth > TX_MAX_INLINE_DEPTH || !f || i >= f->nparams ||
-                       func_writes(f, f->params[i].buffer ? f->params[i].buffer->data : f->params[i].var, s->depth + 1);
-    }
-    return !s->found;
-}
-
-/* Does the function write behind this pointer of its own, itself or through what it calls? */
-static bool
-func_writes(const tx_func *f, const tx_var *data, int depth)
-{
-    write_search s = {.v = {.enter = look_for_write}, .data = data, .depth = depth};
-
-    tx_walk(&s.v, f->body);
-    return s.found;
-}
-
 static bool
 plan_is_written(compiler *k, uint32_t param)
 {
@@ -587,7 +632,7 @@ plan_is_written(compiler *k, uint32_t param)
         for (uint32_t i = 0; kernel && i < pl->nargs; i++) {
             if (pl->args[i].kind != PLAN_TENSOR || pl->args[i].param != param)
                 continue;
-            if (func_writes(kernel, kernel->params[i].var, 0))
+            if (tx_plan_writes(kernel, kernel->params[i].var, 0))
                 return true;
         }
     }

@@ -175,6 +175,7 @@ typedef struct plan_call {
     plan_value *reg;
     tx_emu_arg *out; /* p->max_args entries */
     tx_arg *packed;  /* p->max_args entries, only with packed calls */
+    uint32_t turns;  /* of loops, all together */
     uint8_t *maps;   /* p->nmaps tensor maps, aligned */
     plan_slot *slot; /* p->nmaps entries */
 } plan_call;
@@ -185,5 +186,8 @@ bool tx_plan_fault(plan_call *k, tx_call_class cls, const char *fmt, ...) TX_PRI
 bool tx_plan_encode(plan_call *k, const plan_encode *m);
 bool tx_plan_map_ready(plan_call *k, const plan_launch *l, uint32_t i); /* a kernel is to run with argument i, a map */
 void tx_plan_map_operand(plan_call *k, const plan_operand *o, tx_emu_arg *to);
+
+/* written.c: does the function write behind this pointer of its own, itself or through what it calls (`depth` calls in)? */
+bool tx_plan_writes(const tx_func *f, const tx_var *data, int depth);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include "runtime/plan.h"
 
+enum { POLL_TURNS = (1 << 14) - 1 }; /* a loop asks whether to stop every so many turns */
+
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
 bool
@@ -694,7 +696,11 @@ run(plan_call *k, uint32_t from, uint32_t to)
         case PLAN_MOVE: k->reg[i->dst] = k->reg[i->a]; break;
         case PLAN_UNARY: unary(k, i); break;
         case PLAN_CAST: plan_call_cast(k, i); break;
-        case PLAN_JUMP: pc = (uint32_t)i->imm.i - 1; break;
+        case PLAN_JUMP:
+            if (i->imm.i <= pc && (++k->turns & POLL_TURNS) == 0 && k->host->poll && k->host->poll(k->host->self))
+                return tx_plan_fault(k, TX_CALL_HOST_ERROR, "interrupted");
+            pc = (uint32_t)i->imm.i - 1;
+            break;
         case PLAN_JUMP_UNLESS:
             if (!k->reg[i->a].i)
                 pc = (uint32_t)i->imm.i - 1;

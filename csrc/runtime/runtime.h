@@ -102,6 +102,7 @@ typedef struct tx_plan_host {
     void *self;
     bool (*launch)(void *self, const tx_resolved_launch *l, tx_call_error *e);
     bool (*packed)(void *self, const char *name, const tx_arg *args, uint32_t nargs, tx_arg *result, tx_call_error *e);
+    bool (*poll)(void *self); /* asked now and then by loops, or NULL; true: stop, with TX_CALL_HOST_ERROR */
 } tx_plan_host;
 /* Checks all arguments, solves the symbols, then launches. Nothing is launched when a check fails. device_type: what
  * tensors must live on (TX_DEV_CPU for the emulator, TX_DEV_CUDA). result: TX_ARG_NONE unless the function returns. */

@@ -147,14 +147,13 @@ def test_host_memory_is_refused(refused):
     )
 
 
-def test_a_host_variable_is_set_once(refused):
-    body = "y: T.int32 = m\nif m > 3:\n    y = 4\nT.device_entry()\ntx = T.thread_id([32])\nA[tx] = y"
-    assert refused(body, 'A: T.Buffer((64,), "int32"), m: T.int32') == (
-        "3:5: error: variable 'y' of the host zone is not set exactly once\n"
-        "    y: T.int32 = m\n"
-        "    ^^^^^^^^^^^^^^\n"
-        "  help: before T.device_entry() a variable is set once, where it is declared; use x: T.let = ..."
+def test_a_host_variable_that_is_set_once_is_a_binding():
+    body = (
+        "y: T.int32 = m\nz: T.int32 = m\nif m > 3:\n    z = 4\nT.device_entry()\ntx = T.thread_id([32])\nA[tx] = y + z"
     )
+    text = lowered(body, 'A: T.Buffer((64,), "int32"), m: T.int32').script()
+    assert "y: T.let[T.int32] = m\n        z: T.int32 = m\n        if m > 3:\n            z = 4\n" in text
+    assert 'z_1: T.let[T.int32] = z\n        T.call_packed("k_kernel", A.data, y, z_1, 1, 32)' in text
 
 
 def line(text, message, *, row=6, column=5, help=None):

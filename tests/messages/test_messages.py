@@ -48,6 +48,7 @@ ELSEWHERE = {
     "NOTHING_DEFINED": "test_made_elsewhere.py",
     **dict.fromkeys(["FUNCTION_GIVEN_UP", "ARG_PLACE", "PARAMETER_TWICE"], "tests/builder/test_builder.py"),
     **dict.fromkeys(["STATEMENT_AS_VALUE", "REPLACEMENT"], "tests/ir/test_rewrite.py"),
+    "HOST_STMT": "what the launch plan has no step for is refused before it is made",
     **dict.fromkeys(
         ["CALL_CIRCLE", "CALL_UNKNOWN", "CALL_ARGUMENTS", "CALL_MANY"], "tests/script/test_modules.py: made IR"
     ),

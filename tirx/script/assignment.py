@@ -539,7 +539,7 @@ class Assignments:
             if value is MISSING or value.__class__ is Lost or value.__class__ is Buffer and is_scalar(value):
                 continue
             scalar = value.__class__ is Expr and value.dtype != "handle" or value.__class__ in (int, float, bool)
-            if scalar and not meta and self.builder.zone == "device":
+            if scalar and not meta:
                 self.at(node)
                 self.emitted += 1
                 cell = self.builder.cell(name, self.dtype_of(value), value)

@@ -394,9 +394,11 @@ def call_pure_extern(*args: Any, ty: Any = None, dtype: Any = None) -> Any:
 
 
 def call_packed(name: str, *args: Any) -> Any:
-    """Calls a registered function from the host zone."""
-    asks = isinstance(name, str) and name.startswith("runtime.device_")  # T.device, printed: a value
-    return effect("T.call_packed", "CALL_PACKED", "int32", args, call=(name, None), statement=not asks)
+    """Calls a registered Python function from the host zone, with buffers, numbers and strings; gives its int32."""
+    if state.need("T.call_packed").builder.zone == "device":
+        state.fail("PACKED_IN_DEVICE", name)
+    operands = [x.data if isinstance(x, _core.Buffer) and not x.is_cell else x for x in args]
+    return effect("T.call_packed", "CALL_PACKED", "int32", operands, call=(name, None))
 
 
 def tvm_struct_get(argument: Any, index: int, field: int, dtype: Any) -> Any:

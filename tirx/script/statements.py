@@ -129,7 +129,7 @@ class Statements(Assignments, Recovery):
         if node.orelse:
             self.at(node.orelse[0])
             self.ctx.fail("LOOP_ELSE", "while")
-        if self.is_constexpr(node.test):
+        if self.is_call_of(node.test, "constexpr"):
             return self.python_while(node)
         self.prepare(node)
         self.scope.open()
@@ -169,8 +169,8 @@ class Statements(Assignments, Recovery):
             self.loops = outer
         return None
 
-    def is_constexpr(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "constexpr"
+    def is_call_of(self, node: ast.expr, name: str) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
 
     def loop_body(self, nodes: list[ast.stmt]) -> None:
         outer, self.loops = self.loops, [*self.loops, ("run", 0)]
@@ -318,7 +318,8 @@ class Statements(Assignments, Recovery):
 
     def with_(self, node: ast.With) -> str | None:
         entered: list[Any] = []
-        self.prepare(node)
+        if not self.is_call_of(node.items[0].context_expr, "device_entry"):
+            self.prepare(node)  # device code does not set variables of the host
         self.scope.open()
         self.run_time += 1
         try:
