@@ -32,8 +32,8 @@ def codes_of(name: str) -> np.ndarray:
 
 
 def converted(source: str, to: str, values: np.ndarray, target: str = "cpu") -> np.ndarray:
-    """What the emulator, or a GPU, makes of them, in the dtype `to`. Elements of four bits, of which two share a byte, come and go
-    as float32, which holds them exactly."""
+    """What the emulator, or a GPU, makes of them, in the dtype `to`. Elements of four bits, of which two share a byte,
+    come and go as float32, which holds them exactly."""
     src, dst = ("float32" if t == FP4 else t for t in (source, to))
     value = "A[i]" if source != FP4 else f"T.cast(A[i], '{FP4}')"
     value = f"T.cast({value}, '{to}')"

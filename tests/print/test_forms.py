@@ -59,6 +59,14 @@ def expression(make) -> str:
 
 
 @pytest.mark.parametrize(
+    "text, want", [("T.Min(1.5, 2)", "T.Min(T.float32(1.5), T.float32(2.0))"), ("T.EQ(1, 2)", "T.EQ(1, 2)")]
+)
+def test_node_constructors_of_plain_numbers(text, want):
+    f = tirx.from_source(f"@T.prim_func\ndef f():\n    T.evaluate({text})\n")
+    assert body(f) == f"T.evaluate({want})"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "x + y - (x - y)",

@@ -128,8 +128,8 @@ def _node(name: str, row: str) -> Callable[..., Any]:
             raise TypeError(f"T.{name} takes {count} operand(s), got {len(args)}")
         ctx = state.context(f"T.{name}")
         operands = [_core.as_expr(ctx, a) for a in args]
-        typed = [a for a in operands if not a.weak] or operands
-        dtype = typed[0].dtype
+        typed = [a for a in operands if not a.weak]
+        dtype = typed[0].dtype if typed else _core.promote(operands[0].dtype, operands[-1].dtype)
         if any(a.dtype != dtype for a in typed):
             state.fail("NODE_DTYPES", name, "operands of one dtype", " and ".join(a.dtype for a in operands))
         if row in ("AND", "OR", "NOT") and not dtype.startswith("bool"):
