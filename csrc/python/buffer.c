@@ -140,6 +140,20 @@ split_constant(const tx_node *n, int64_t *c)
     return n;
 }
 
+/* Evaluating it twice gives the same value and does nothing else. */
+static bool
+only_reads(const tx_node *n)
+{
+    if (!(n->flags & TX_NF_IMPURE))
+        return true;
+    if (tx_has(n->op, TX_PROP_EFFECT))
+        return false;
+    for (uint32_t i = 0; i < n->nargs; i++)
+        if (n->arg[i] && !only_reads(n->arg[i]))
+            return false;
+    return true;
+}
+
 /* stop - start, as a constant node where that can be seen. */
 const tx_node *
 tx_py_distance(tx_ctx *c, const tx_node *start, const tx_node *stop)
@@ -150,7 +164,7 @@ tx_py_distance(tx_ctx *c, const tx_node *start, const tx_node *stop)
     if (tx_is_const(start, 0))
         return stop;
     /* both are evaluated at the same time, so equal loads give equal values */
-    if (x == y || tx_equal_nodes(x, y))
+    if (x == y || (only_reads(x) && tx_equal_nodes(x, y)))
         return tx_int(c, stop->dtype, b - a);
     n = tx_binary(c, TX_OP_SUB, stop, start);
     if (!n || n->op == TX_OP_INT)

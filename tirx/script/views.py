@@ -22,6 +22,7 @@ Expr, Buffer = _core.Expr, _core.Buffer
 
 _BITS = {text: 4 if bits == 4 else 8 * nbytes for text, _, _, bits, nbytes in _core.dtypes()}  # in memory
 _LANES = re.compile(r"^(.*[a-z][0-9a-z_]*?)x(\d+)$")
+_EFFECTS = {op[1] for op in _core.ops() if op[5] & 32}
 _SMALL = 2**28  # elements; whatever the element type, offsets and products of smaller storage fit int32
 _NO_LAYOUT = (None, "default")
 
@@ -80,9 +81,13 @@ def _same(a: Any, b: Any) -> bool | None:
 def distance(start: Any, stop: Any) -> Any:
     """stop - start, an int where it is known; both are evaluated at the same time, so equal loads are equal."""
     (x, a), (y, b) = _split(start), _split(stop)
-    if isinstance(x, Expr) and isinstance(y, Expr) and _core.equal(x, y):
+    if isinstance(x, Expr) and isinstance(y, Expr) and _core.equal(x, y) and not _has_effect(x):
         return b - a
     return _simple(stop - start)
+
+
+def _has_effect(e: Any) -> bool:
+    return e.op in _EFFECTS or any(map(_has_effect, e.args))
 
 
 def _split(x: Any) -> tuple[Any, int]:
