@@ -22,7 +22,7 @@ HAS_GPU := $(wildcard /dev/nvidia0)
 EXTRA := $(if $(HAS_GPU),[cuda],)
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test quick asan ubsan refleak oom fuzz golden bench docs format check wheel clean ext
+.PHONY: help build demo test quick asan ubsan refleak oom fuzz golden bench docs stubs format check wheel clean ext
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -103,9 +103,13 @@ format: $(VENV)/.dev ## clang-format and ruff's safe fixes
 	$(if $(C_FILES),$(VENV)/bin/clang-format -i $(C_FILES))
 	$(VENV)/bin/ruff check -q --fix .
 
-check: $(VENV)/.dev ## format, lint, and which folder includes which
+stubs: $(VENV)/.installed ext ## what type checkers know of T, written anew from the tables
+	$(PY) tools/stubs.py
+
+check: $(VENV)/.dev ## format, lint, types of the examples, and which folder includes which
 	$(if $(C_FILES),$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES))
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/basedpyright
 	$(PY) tests/structure.py
 
 wheel: $(VENV)/.made ## dist/*.whl, for CPython 3.11 and later
