@@ -78,7 +78,8 @@ def trace(
         raise ValueError(f'dialect is "g1" or "g2", not {dialect!r}')
 
     def decorate(f: Any) -> Any:
-        _check_function(f)
+        if not isinstance(f, types.FunctionType):  # any: it is run, not read
+            raise TypeError(f"Expect a function, but got: {f!r}")
         called = name or (f.__name__ if f.__name__.isidentifier() else "main")
         if not called.isidentifier():
             raise ValueError(f"T.trace: a name is an identifier, got {called!r}")
