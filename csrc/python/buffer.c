@@ -164,7 +164,7 @@ tx_py_distance(tx_ctx *c, const tx_node *start, const tx_node *stop)
     if (tx_is_const(start, 0))
         return stop;
     /* both are evaluated at the same time, so equal loads give equal values */
-    if (x == y || (only_reads(x) && tx_equal_nodes(x, y)))
+    if (x == y || tx_equal_nodes(x, y))
         return tx_int(c, stop->dtype, b - a);
     n = tx_binary(c, TX_OP_SUB, stop, start);
     if (!n || n->op == TX_OP_INT)
@@ -208,6 +208,10 @@ tx_py_slice_bounds(tx_py_context *ctx, tx_buffer *b, unsigned i, PyObject *slice
     if (!tx_is_int((*start)->dtype) || !tx_is_int(stop->dtype)) {
         const tx_node *bad = tx_is_int((*start)->dtype) ? stop : *start;
         tx_fail(ctx->c, ctx->c->span, TX_E_INDEX_NOT_INT, (int)i, b->name->text, tx_dtype_name(ctx->c, bad->dtype));
+        goto out;
+    }
+    if (!only_reads(*start) || !only_reads(stop)) { /* the bounds are used more than once */
+        tx_fail(ctx->c, ctx->c->span, TX_E_SLICE_LENGTH, (int)i, b->name->text);
         goto out;
     }
     *extent = tx_py_distance(ctx->c, *start, stop);

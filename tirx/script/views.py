@@ -81,13 +81,13 @@ def _same(a: Any, b: Any) -> bool | None:
 def distance(start: Any, stop: Any) -> Any:
     """stop - start, an int where it is known; both are evaluated at the same time, so equal loads are equal."""
     (x, a), (y, b) = _split(start), _split(stop)
-    if isinstance(x, Expr) and isinstance(y, Expr) and _core.equal(x, y) and not _has_effect(x):
+    if isinstance(x, Expr) and isinstance(y, Expr) and _core.equal(x, y):
         return b - a
     return _simple(stop - start)
 
 
-def _has_effect(e: Any) -> bool:
-    return e.op in _EFFECTS or any(map(_has_effect, e.args))
+def _has_effect(x: Any) -> bool:
+    return isinstance(x, Expr) and (x.op in _EFFECTS or any(map(_has_effect, x.args)))
 
 
 def _split(x: Any) -> tuple[Any, int]:
@@ -487,6 +487,8 @@ def _slice(what: str, b: Any, k: int, item: slice, extent: Any) -> tuple[Any, An
         if start < 0 or stop < start or isinstance(extent, int) and stop > extent:
             raise ValueError(f"{what}: {shown} is outside dimension {k} of {b.name}, which has extent {extent}")
         return start, -((start - stop) // step), step
+    if _has_effect(start) or _has_effect(stop):
+        start, stop = settled(start), settled(stop)
     length = distance(start, stop)
     if isinstance(length, int):
         if length < 0 or isinstance(extent, int) and length > extent:
