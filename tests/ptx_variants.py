@@ -32,6 +32,7 @@ LETS = {
     "CPH": "L2::cache_hint",
     "DIM": "1d|2d|3d|4d|5d",
     "CT": "mbarrier::complete_tx::bytes",
+    "COLLECT": "collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard",
     "N128": "x1|x2|x4|x8|x16|x32|x64|x128",
 }
 # PTX type -> dtype that carries it

@@ -129,5 +129,6 @@ TX_PTX_ROW(griddep, PH_NOTHING)
 #define LATER(n) TX_PTX_ROW(n, PH_LATER)
 LATER(cluster_arrive) LATER(cluster_wait) LATER(setmaxnreg) LATER(clc_try) LATER(clc_query)
 LATER(tc_mma) LATER(tc_mma_sp) LATER(tc_mma_ws)
+LATER(wgmma_sp)
 LATER(st_bulk) LATER(st_async) LATER(red_async) LATER(multimem)
     // clang-format on

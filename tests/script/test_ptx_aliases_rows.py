@@ -193,6 +193,8 @@ BLACKWELL = {
     "use_a_tmem=False, cta_group=1, enable_input_d=tx != 0)": [
         f'T.ptx["tcgen05.mma.cta_group::1.kind::f16"](t, d, d, t, {ZEROS}, tx != 0)'
     ],
+    "T.ptx.tcgen05.mma(t, d, d, t, d_dtype='float32', a_dtype='tf32', b_dtype='tf32', use_a_tmem=False, cta_group=1, "
+    "scale_input_d=3)": [f'T.ptx["tcgen05.mma.cta_group::1.kind::tf32"](t, d, d, t, {ZEROS}, True, 3)'],
     "T.ptx.tcgen05.mma(t, t, d, t, d_dtype='float32', a_dtype='float8_e4m3fn', b_dtype='float8_e5m2', "
     "use_a_tmem=True, cta_group=1, pred=tx == 0)": [
         f'T.ptx["tcgen05.mma.cta_group::1.kind::f8f6f4"](t, t, d, t, {ZEROS}, True, pred=tx == 0)'

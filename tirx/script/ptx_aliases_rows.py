@@ -419,12 +419,12 @@ def tcgen05_mma(
     scale_input_d: int = 0,
     pred: Any = None,
 ) -> Receipt:
-    _plain_mma("tcgen05.mma", scale_input_d)
+    scaled = (scale_input_d,) if scale_input_d else ()
     name = f"tcgen05.mma.cta_group::{cta_group}.{_kind(a_dtype, b_dtype)}"
     masks = _masks(lane_masks, cta_group)
     return ptx[name](
         *(_u32(d), _tmem_operand(use_a_tmem, a), b_desc, _u32(i_desc)),
-        *(*masks, ptx.pred(enable_input_d)),
+        *(*masks, ptx.pred(enable_input_d), *scaled),
         pred=pred,
     )
 
