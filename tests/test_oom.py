@@ -37,6 +37,17 @@ def kernel():
         B[tx] = sm[tx]
     return k
 
+def traced():
+    @T.trace
+    def k(A: T.Buffer((64,), "int32"), n: T.int32):
+        T.device_entry()
+        T.attr({"pragma_a": 1})
+        tx = T.thread_id([64])
+        T.cuda.atomic_add(A.ptr_to([0]), 1)
+        with T.serial(n, annotations={"b": 2}) as i, T.If(i < tx), T.Then():
+            A[tx] = A[tx] * 2 + i
+    return k
+
 def viewed():
     @T.prim_func
     def k(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
@@ -121,6 +132,8 @@ WORKLOADS = {
     "compile": "tirx.compile(K, target='cpu')",
     "cuda text": "tirx.compile(K, target='cpu').source",
     "call": "run()",
+    "trace": "traced().script()",
+    "rewrite": "tirx.rewrite(kernel(), lambda n: [n, n.replace(value=n.value + 1)] if n.op == 'STORE' else None)",
     "views": "tirx.compile(viewed(), target='cpu')",
     "tensor maps": "tirx.compile(mapped(), target='cpu')(H, 9, tirx.tensor_map(H, (32, 4)), b)",
     "views printed": "viewed().script()",

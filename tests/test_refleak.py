@@ -16,7 +16,7 @@ REPEAT = int(os.environ.get("TIRX_LEAK_REPEAT", "40"))
 HEADER = """
 import gc, sys
 import numpy as np
-import tirx
+import tirx, tirx.builder
 from tirx.script import tirx as T
 
 a, b = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
@@ -92,6 +92,43 @@ def mapped():
         B[tx + 8] = words[tx + 2]
     return k
 
+def traced():
+    @T.trace
+    def k(A: T.Buffer((64,), "int32"), n: T.int32):
+        T.device_entry()
+        T.attr({"pragma_a": 1})
+        tx = T.thread_id([64])
+        T.cuda.atomic_add(A.ptr_to([0]), 1)
+        with T.serial(n, annotations={"b": 2}) as i, T.If(i < tx), T.Then():
+            A[tx] = A[tx] * 2 + i
+    return k
+
+def refused_trace():
+    @T.trace
+    def k(A: T.Buffer((64,), "int32")):
+        with T.serial(3):
+            A[64] = 1
+    return k
+
+def abandoned():
+    def start():
+        with tirx.builder.IRBuilder(), T.prim_func():
+            A = T.arg("A", T.buffer((4,), "int32"))
+            with T.serial(3) as i:
+                T.attr({"pragma_a": 1})
+                yield A
+    next(start())
+
+def rewritten():
+    fn = lambda n: [n, n] if isinstance(n, tirx.ir.BufferStore) else n + 1 if isinstance(n, tirx.ir.Mul) else None
+    # K's own memory grows with what is made in it
+    return tirx.rewrite(kernel(), fn)
+
+def walked():
+    for n in tirx.ir.nodes(K):
+        tirx.ir.fields(n), repr(n), n.children
+    return tirx.structural_hash(K.body)
+
 def raises(error, fn, *args):
     try:
         fn(*args)
@@ -154,6 +191,12 @@ WORKLOADS = {
     "call, keywords": "EXE(a, b, schedule=3)",
     "call refused": "raises((TypeError, ValueError), EXE, a, b[:5])",
     "call, too few": "raises(TypeError, EXE, a)",
+    "trace": "traced()",
+    "trace refused": "raises(tirx.DiagnosticError, refused_trace)",
+    "builder abandoned": "abandoned(); gc.collect()",
+    "rewrite": "rewritten()",
+    "rewrite refused": "raises(tirx.DiagnosticError, tirx.rewrite, kernel(), lambda n: 'x')",
+    "walk": "walked()",
     "views": "viewed().script()",
     "views refused": "raises(tirx.DiagnosticError, refused_view)",
     "report": "raises(tirx.EmulationError, RACE, a, b)",

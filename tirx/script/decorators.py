@@ -78,8 +78,10 @@ def trace(
         raise ValueError(f'dialect is "g1" or "g2", not {dialect!r}')
 
     def decorate(f: Any) -> Any:
-        if not isinstance(f, types.FunctionType):  # any: it is run, not read
+        if not isinstance(f, types.FunctionType):  # a lambda, too: it is run, not read
             raise TypeError(f"Expect a function, but got: {f!r}")
+        if f.__code__.co_flags & _NO_PLAIN_FUNCTION:
+            raise TypeError(f"Expect a plain function, but got a generator or an async one: {f!r}")
         called = name or (f.__name__ if f.__name__.isidentifier() else "main")
         if not called.isidentifier():
             raise ValueError(f"T.trace: a name is an identifier, got {called!r}")
