@@ -597,6 +597,10 @@ sign_bits(tx_code *g, unsigned op, tx_val v)
     tx_val u = retag(g, v, TX_U32);
     u.lo = 0, u.hi = UINT32_MAX;
     unsigned sign = 1u << (tx_bits(v.t) - 1);
+    if (v.form == VF_CONST) {
+        v.k.u32 = op == TX_OP_NEG ? v.k.u32 ^ sign : v.k.u32 & (sign - 1);
+        return v;
+    }
     tx_val r = op == TX_OP_NEG ? tx_code_bin(g, TX_OP_BXOR, TX_U32, u, tx_val_int(TX_U32, sign))
                                : tx_code_bin(g, TX_OP_BAND, TX_U32, u, tx_val_int(TX_U32, sign - 1));
     r.t = v.t, r.vt = VT_X;

@@ -22,6 +22,7 @@ typedef struct canon {
     tx_map by_hash;           /* hash of a key -> its number */
     tx_map nodes, vars, bufs; /* pointer -> number */
     uint64_t nvars;
+    uint64_t nlets;               /* T.Let around what is looked at */
     bool free_by_identity; /* variables that nothing binds keep their identity */
     bool failed;
 } canon;
@@ -254,10 +255,12 @@ compare_expr(canon *s, const tx_node *n)
     push(s, n->op);
     push(s, n->dtype);
     push_payload(s, n);
-    if (n->op == TX_OP_LET) { /* the value does not see the variable */
+    if (n->op == TX_OP_LET) { /* the value does not see the variable; its number says how deep it is bound, so that one
+                               * expression in two places is as good as two expressions */
         push(s, compare_expr(s, n->arg[0]));
-        push(s, compare_bind_var(s, n->u.var));
+        compare_remember(s, &s->vars, n->u.var, (uint64_t)1 << 62 | ++s->nlets);
         push(s, compare_expr(s, n->arg[1]));
+        s->nlets--;
     } else {
         push(s, count);
         for (uint32_t i = 0; i < count; i++)

@@ -29,6 +29,7 @@ typedef struct verifier {
     const path *at;
     tx_span span; /* of the statement */
     bool failed;  /* out of memory */
+    bool made;    /* by a pass: one T.Let may have been written into several places */
 } verifier;
 
 static void
@@ -107,11 +108,13 @@ close_block(verifier *v, uint32_t mark)
 }
 
 static void
-verify_define(verifier *v, const void *what, const tx_str *name, tx_span span)
+verify_define(verifier *v, const void *what, const tx_str *name, tx_span span, bool is_let)
 {
     definition *d = tx_map_ptr(&v->defs, what);
 
-    if (d) {
+    if (d && v->made && !d->visible && is_let) {
+        /* it ended with its expression */
+    } else if (d) {
         bool nested = d->visible && d->depth < v->serials.n;
         verify_fault(v, span, nested ? TX_E_REDEFINED_NESTED : TX_E_REDEFINED, name, d->at, v->at);
     } else if ((d = tx_new(v->scratch, definition, 1)) == NULL || !tx_map_put_ptr(&v->defs, what, d)) {
@@ -127,7 +130,7 @@ static void
 define_var(verifier *v, const tx_var *var, tx_span span)
 {
     if (var)
-        verify_define(v, var, var->name, span ? span : v->span);
+        verify_define(v, var, var->name, span ? span : v->span, false);
 }
 
 static void
@@ -258,7 +261,7 @@ verify_expr(verifier *v, const tx_node *n)
     if (n->op == TX_OP_LET) {
         verify_expr(v, n->arg[0]);
         mark = verify_open_block(v);
-        define_var(v, n->u.var, n->span);
+        verify_define(v, n->u.var, n->u.var->name, n->span ? n->span : v->span, true);
         verify_expr(v, n->arg[1]);
         close_block(v, mark);
     } else {
@@ -334,7 +337,7 @@ declare(verifier *v, const tx_node *n)
         verify_operand(v, n->arg[0], "data");
     if (b->data && !again && (n->op == TX_OP_ALLOC || !known)) /* told once, of the buffer */
         define_var(v, b->data, n->span);
-    verify_define(v, b, b->name, verify_place(v, n));
+    verify_define(v, b, b->name, verify_place(v, n), false);
     verify_extents(v, b);
 }
 
@@ -493,7 +496,7 @@ verify_parameters(verifier *v, const tx_func *f)
         define_symbols_of(v, a->buffer);
         if (a->buffer->data && a->buffer->data != a->var)
             define_var(v, a->buffer->data, v->span);
-        verify_define(v, a->buffer, a->buffer->name, v->span);
+        verify_define(v, a->buffer, a->buffer->name, v->span, false);
     }
     for (uint32_t i = 0; i < f->nparams; i++)
         if (f->params[i].buffer) {
@@ -503,10 +506,10 @@ verify_parameters(verifier *v, const tx_func *f)
         }
 }
 
-bool
-tx_verify_func(tx_ctx *c, const tx_func *f)
+static bool
+verify_func(tx_ctx *c, const tx_func *f, bool made)
 {
-    verifier v = {.c = c, .scratch = tx_ctx_new(), .span = f->span};
+    verifier v = {.c = c, .scratch = tx_ctx_new(), .span = f->span, .made = made};
     uint32_t errors = c->nerrors;
 
     if (!v.scratch)
@@ -526,11 +529,18 @@ tx_verify_func(tx_ctx *c, const tx_func *f)
 }
 
 bool
+tx_verify_func(tx_ctx *c, const tx_func *f)
+{
+    return verify_func(c, f, false);
+}
+
+/* What passes made. */
+bool
 tx_verify_module(tx_ctx *c, const tx_module *m)
 {
     bool ok = true;
 
     for (uint32_t i = 0; i < m->nfuncs; i++)
-        ok &= tx_verify_func(c, m->funcs[i]);
+        ok &= verify_func(c, m->funcs[i], true);
     return ok;
 }

@@ -272,12 +272,20 @@ as_var(tx_py_context *ctx, PyObject *x)
     return NULL;
 }
 
-CALL(pycall_let, 4, 4, "var", "value", "body")
+CALL(pycall_let, 4, 5, "var", "value", "body", "fresh")
 {
-    tx_var *v = as_var(ctx, a[1]);
+    tx_var *v = as_var(ctx, a[1]), *own;
     const tx_node *value = v ? tx_py_as_typed(ctx, a[2]) : NULL, *body = value ? tx_py_as_typed(ctx, a[3]) : NULL;
+    bool fresh = false;
 
-    return body ? tx_py_new_expr(ctx, tx_let(ctx->c, v, value, body)) : NULL;
+    if (!body || (TX_PY_GIVEN(a[4]) && !tx_py_as_bool(a[4], false, &fresh)))
+        return NULL;
+    if (fresh) { /* the text may bind one variable in several places; each is a variable of its own */
+        own = tx_new_var(ctx->c, TX_VAR_LET, v->name, v->dtype);
+        body = own ? tx_substitute(ctx->c, body, &v, &own->node, 1) : NULL;
+        v = own;
+    }
+    return body ? tx_py_new_expr(ctx, tx_let(ctx->c, v, value, body)) : tx_py_raise(ctx);
 }
 
 CALL(pycall_coord, 3, 3, "name", "axis")

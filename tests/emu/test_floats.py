@@ -257,6 +257,30 @@ def test_fma_of_narrow_floats_is_rounded_once(dtype):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn"])
+def test_the_sign_of_what_is_known_when_the_kernel_is_built(dtype):
+    """Constants that no folder has seen: of an unrolled loop, of a cell, behind a hint."""
+    np_dtype = getattr(ml_dtypes, dtype, None) or np.dtype(dtype)
+
+    @T.prim_func
+    def k(A: T.Buffer((8, 4), dtype)):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([4])
+        for i in range(4):
+            A[i, tx] = -T.cast(i - 1, dtype)
+        for i in range(2):
+            A[i + 4, tx] = T.abs(T.cast(i - 3, dtype))
+        c = T.cast(3, dtype)
+        A[6, tx] = -c
+        A[7, tx] = T.abs(T.likely(T.cast(-2, dtype)))
+
+    a = np.zeros((8, 4), np_dtype)
+    run(k, a)
+    np.testing.assert_array_equal(a[:, 0].astype("f4"), [1, -0.0, -1, -2, 3, 2, -3, 2])
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_comparisons_with_nan(dtype):
     x, y = pairs(dtype, 256)

@@ -183,6 +183,10 @@ def unambiguous(text: str) -> bool:
         if isinstance(n, ast.stmt) and not hasattr(n, "body"):
             seen = set()
             for m in ast.walk(n):
+                if isinstance(m, (ast.Call, ast.IfExp)) and any(
+                    isinstance(k, ast.BinOp) and isinstance(k.op, ast.Mult) for k in ast.iter_child_nodes(m)
+                ):
+                    return False  # the call may fold away
                 if isinstance(m, ast.BinOp) and isinstance(m.op, ast.Mult):
                     key = frozenset((ast.unparse(m.left), ast.unparse(m.right)))
                     if key in seen:

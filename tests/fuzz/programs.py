@@ -527,6 +527,7 @@ class Program:
             lines = [f"{name} = {self.value(t)}"]
         elif k < 0.93:
             lines = [f'{name} = T.alloc_local((1,), "{t}")', f"{name}[0] = {self.any_value(t)}"]
+            name += "[0]"  # by its name alone it would be bound itself, not its value
         else:
             # g2: an assignment in an inner block makes it a cell
             lines = [f"{name} = {self.value(t)}", f"if {self.condition(1)}:", f"    {name} = {self.any_value(t)}"]
@@ -541,6 +542,8 @@ class Program:
         c = self.cell()
         if c is None:
             return self.new_cell()
+        if c.name[-1] == "]" and self.chance(0.4):
+            return [f"{c.name[:-3]} = {self.any_value(c.t)}"]
         if self.chance(0.2):
             d = self.cell()
             if d.name != c.name and "float8_e8m0fnu" not in (c.t, d.t):
@@ -879,7 +882,7 @@ class Program:
         if default:
             flag = self.fresh("f")
             result_early = None
-        if outer is not None and outer.t != "float8_e8m0fnu":
+        if outer is not None and outer.t != "float8_e8m0fnu" and outer.name.isidentifier():
             body += [f"nonlocal {outer.name}", f"{outer.name} = {self.any_value(outer.t)}"]
             stores = True
         elif self.g1 and r.random() < 0.25 and types[0] != "float8_e8m0fnu":

@@ -227,6 +227,8 @@ def f(A: T.Buffer((4, 8), "int32"), B: T.Buffer((4, 8), "int32")):
         "for i in T.vectorized(4):\n        B[tx, i] = T.Select(A[tx, i] > 3, A[tx, i], B[tx, i])",
         "for i in T.vectorized(2):\n        B[tx, i] = T.Select(tx, A[tx, i], 2)",
         "if tx >= 0:\n        return\n    B[tx, 1] = 3",
+        "B[A[tx, 1] ** 3 % 4, 1] //= 7",
+        "B[tx, 1] = T.ceildiv(bx > A[0, 1] <= 1, A[tx, 0])",
         'B[tx, 1] = 1 >> (T.cuda.block_idx("z") | T.max_value("int32"))',
         'B[tx, 1] = A[tx, 1] << (T.cuda.block_idx("z") - 1)',
         'B[tx, 1] = T.truncdiv(2, T.cuda.thread_idx("y")) + A[tx, 1] // T.cuda.block_idx("y")',
@@ -235,8 +237,10 @@ def f(A: T.Buffer((4, 8), "int32"), B: T.Buffer((4, 8), "int32")):
 )
 def test_what_lowering_makes_parses_back(statement):
     """Accesses of several lanes as make_vector indices, slices from a base that loads, choices lane by lane, no code
-    behind a return."""
-    lowered = tirx.lower(body_of_vectors(statement), target="cuda:sm_90a")
+    behind a return, one T.Let in several places."""
+    f = body_of_vectors(statement)
+    assert tirx.structural_equal(f, tirx.from_source(f.script())), f.script()
+    lowered = tirx.lower(f, target="cuda:sm_90a")
     assert tirx.structural_equal(lowered, tirx.from_source(lowered.script())), lowered.script()
 
 

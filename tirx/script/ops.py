@@ -243,7 +243,7 @@ def Let(expr: Any, where: dict[Any, Any]) -> Any:
     p = state.need("T.Let")
     for variable, value in reversed(where.items()):
         p.forget_fresh(variable)
-        expr = _core.let(p.ctx, variable, value, expr)
+        expr = _core.let(p.ctx, variable, value, expr, True)
     return expr
 
 
