@@ -294,9 +294,7 @@ class Builder:
     def store(
         self, buf: Buffer, indices: Any, value: ExprLike
     ) -> None: ...  # casts to the element type (language.md 6.4)
-    def bind(
-        self, name: str, value: ExprLike, dtype: DTypeLike | None = None, droppable: bool = False
-    ) -> Expr:
+    def bind(self, name: str, value: ExprLike, dtype: DTypeLike | None = None, droppable: bool = False) -> Expr:
         ...
         # immutable; gives the variable. droppable: at the end, if nothing reads it, the value stands for its effect
     def cell(self, name: str, dtype: DTypeLike, init: ExprLike | None = None, scope: str = "local") -> Buffer: ...

@@ -60,6 +60,7 @@ class Building:
         self.scalar_params: dict[str, Any] = {}
         self.handles: list[Any] = []  # handle parameters
 
+        self.env_threads: list[tuple[Any, str]] = []  # indices that T.env_thread gave, and their axes
         self.function_name = name
         self.flags = 0  # TX_FUNC_*
         self.is_device_function = False  # private, without a device entry: device code calls it

@@ -55,7 +55,7 @@ def thread_binding(start: Any, stop: Any = None, thread: Any = None, *, annotati
     """A loop whose turns are threads."""
     if thread is None:
         raise ValueError("Thread cannot be None for thread_binding")
-    raise ValueError("T.thread_binding is not supported by tirx yet: use T.cta_id([...]) and T.thread_id([...])")
+    return frames.ThreadLoop(start, stop, thread, annotations)
 
 
 def If(condition: Any) -> Any:
@@ -165,6 +165,14 @@ def device_entry(
         launch = launches.LaunchConfig(grid=list(operands[:3]), block=list(operands[3:]))
     p.launch = launch
     return frames.DeviceEntry(launches.to_launch(launch, kernel_attrs))
+
+
+def env_thread(tag: str) -> Any:
+    """The index of a thread axis by its tag; T.launch_thread(it, n) gives its extent."""
+    p = state.need("T.env_thread")
+    index = frames.thread_index(p, frames.thread_tag(p, tag))
+    p.env_threads.append((index, tag))
+    return meta_var(index)
 
 
 def launch_thread(tag: Any, extent: Any) -> Any:

@@ -153,20 +153,40 @@ class DeviceEntry(Frame):
         state.need(self.what).entries_closed = True
 
 
+_AXES = {"blockIdx": "BLOCK_IDX", "threadIdx": "THREAD_IDX", "clusterCtaIdx": "CLUSTER_CTA"}
+
+
+def thread_tag(p: Any, x: Any) -> str:
+    """The tag of an axis: "threadIdx.x", or what T.env_thread gave for it."""
+    if not isinstance(x, str):
+        x = next((tag for made, tag in p.env_threads if made is x), x)
+    kind, _, axis = x.partition(".") if isinstance(x, str) else ("", "", "")
+    if kind not in _AXES or axis not in ("x", "y", "z"):
+        state.fail("THREAD_TAG", repr(x))
+    return x
+
+
+def thread_index(p: Any, tag: str) -> Any:
+    kind, _, axis = tag.partition(".")
+    return _core.coord(p.ctx, _AXES[kind], "xyz".index(axis))
+
+
+def note_threads(p: Any, tag: str, extent: Any) -> None:
+    kind, _, axis = tag.partition(".")
+    if kind == "threadIdx":
+        p.thread_extents = [*((p.thread_extents or []) + [1, 1, 1])[:3]]
+        p.thread_extents["xyz".index(axis)] = extent
+
+
 class LaunchThread(Frame):
     """T.launch_thread("threadIdx.x", 128): an index with its extent."""
 
     __slots__ = ("extent", "tag")
     what = "T.launch_thread"
 
-    ROWS = {"blockIdx": "BLOCK_IDX", "threadIdx": "THREAD_IDX", "clusterCtaIdx": "CLUSTER_CTA"}
-
     def __init__(self, tag: Any, extent: Any):
         super().__init__()
-        kind, _, axis = tag.partition(".") if isinstance(tag, str) else ("", "", "")
-        if kind not in self.ROWS or axis not in ("x", "y", "z"):
-            state.fail("THREAD_TAG", repr(tag))
-        self.tag = tag
+        self.tag = thread_tag(state.need(self.what), tag)
         self.extent = extent
 
     def flat(self) -> Any:
@@ -174,14 +194,11 @@ class LaunchThread(Frame):
 
     def _bind_thread(self, b: Any) -> Any:
         p = state.need(self.what)
-        kind, _, axis = self.tag.partition(".")
         if b.zone == "host":
             DeviceEntry(None).flat()
-        if kind == "threadIdx":
-            p.thread_extents = [*((p.thread_extents or []) + [1, 1, 1])[:3]]
-            p.thread_extents["xyz".index(axis)] = self.extent
+        note_threads(p, self.tag, self.extent)
         b.attr(self.tag, self.extent)
-        return _core.coord(p.ctx, self.ROWS[kind], "xyz".index(axis))
+        return thread_index(p, self.tag)
 
     def _open(self, b: Any) -> Any:
         return self._bind_thread(b)
@@ -356,6 +373,40 @@ class Loop(ForFrame):
 
     def _open(self, b: Any) -> Any:
         return self.open(b, "i")
+
+    def close(self, b: Any) -> None:
+        b.close()
+
+
+class ThreadLoop(Loop):
+    """T.thread_binding(128, thread="threadIdx.x"): a loop whose turns are threads or blocks. In the host zone it is a
+    device region of its own."""
+
+    __slots__ = ("region", "tag")
+
+    def __init__(self, start: Any, stop: Any, tag: Any, annotations: Any):
+        super().__init__("thread_binding", start, stop, annotations=annotations)
+        self.tag = thread_tag(state.need(self.what), tag)
+        self.region: Any = None
+
+    def open(self, b: Any, name: str) -> Any:
+        p = state.need(self.what)
+        if b.zone == "host":
+            self.region = DeviceEntry(None)
+            self.region.__enter__()
+        extent = self.stop if isinstance(self.start, int) and self.start == 0 else self.stop - self.start
+        note_threads(p, self.tag, extent)
+        b.open_attr(self.tag, extent)
+        index = thread_index(p, self.tag)
+        return index if extent is self.stop else b.bind(name, index + self.start)
+
+    def close(self, b: Any) -> None:
+        b.close()
+        if self.region is not None:
+            self.region.__exit__(None, None, None)
+
+    def _close(self, b: Any) -> None:
+        self.close(b)
 
 
 class Grid(ForFrame):

@@ -225,7 +225,8 @@ class Statements(Assignments, Recovery):
             self.at(target)
             self.ctx.fail("LOOP_TARGET", len(loops))
         own = set(names)
-        self.prepare(node, own)
+        if self.builder.zone == "device" or not isinstance(loops[0], frames.ThreadLoop):
+            self.prepare(node, own)  # device code does not set variables of the host
         self.at(node.iter)
         self.emitted += 1
         variables = [loop.open(self.builder, name) for loop, name in zip(loops, names, strict=False)]
@@ -235,8 +236,8 @@ class Statements(Assignments, Recovery):
             self.scope.bind(name, variable)
         self.loop_body(node.body)
         self.scope.close_loop("a loop", own)
-        for _ in loops:
-            self.builder.close()
+        for loop in reversed(loops):
+            loop.close(self.builder)
 
     def python_loop(self, node: ast.For, values: Any) -> str | None:
         """A Python sequence: the body once per element, while the kernel is built."""

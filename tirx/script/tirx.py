@@ -69,6 +69,7 @@ from tirx.script.control import (
     cta_id_in_pair,
     device_entry,
     emit,
+    env_thread,
     evaluate,
     func_attr,
     func_name,
