@@ -621,8 +621,6 @@ def use_cuda():
 
 # name -> the part of the work that will bring it
 LATER = {
-    "env_thread": "modules",
-    "thread_binding": "modules",
 }
 USES = {k.removeprefix("use_"): f for k, f in globals().items() if k.startswith("use_")}
 
