@@ -72,6 +72,7 @@
 #include "emu/agent.c"
 #include "emu/barrier.c"
 #include "emu/check_race.c"
+#include "emu/cluster.c"
 #include "emu/code.c"
 #include "emu/code_arith.c"
 #include "emu/code_call.c"

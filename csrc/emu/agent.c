@@ -49,7 +49,18 @@ bool
 tx_where_of(tx_vm *vm, uint64_t pointer, tx_where *w)
 {
     int64_t off;
+    uint32_t rank;
     memset(w, 0, sizeof *w);
+    if (tx_cluster_split(vm, pointer, &rank, &off)) {
+        tx_cta *peer = tx_cluster_peer(vm, rank);
+        if (!peer || off < 0 || (w->mem = tx_mem_at(vm, peer, (uint32_t)off)) == UINT32_MAX)
+            return false;
+        int64_t base = peer->mem[w->mem].base - peer->shared;
+        w->space = vm->p->mems[w->mem].scope, w->cta = peer;
+        w->off = (uint32_t)off, w->p = peer->shared + off;
+        w->before = off - base, w->room = peer->mem[w->mem].nbytes - w->before;
+        return true;
+    }
     if (!tx_ptr_split(pointer, vm->p->nmems, &w->mem, &off))
         return false;
     const tx_memory *m = &vm->p->mems[w->mem];
@@ -79,7 +90,14 @@ tx_act_where(const tx_act *a, const char *name, uint32_t lane, int64_t n, uint32
     tx_vm *vm = a->vm;
     const char *role = tx_site_of(vm, a->in->site)->role;
     tx_emu_report *r;
-    if (!tx_where_of(vm, tx_act_in(a, tx_act_find(a->k, name), lane), w)) {
+    uint64_t pointer = tx_act_in(a, tx_act_find(a->k, name), lane);
+    uint32_t rank;
+    int64_t off;
+    if (!tx_where_of(vm, pointer, w)) {
+        if (tx_cluster_split(vm, pointer, &rank, &off) && !tx_cluster_peer(vm, rank)) {
+            tx_cluster_missing(vm, a->f, lane, a->in->site, rank);
+            return false;
+        }
         r = tx_act_report(a, lane, "out_of_bounds");
         tx_report_text(r, "%s through a pointer that points nowhere", role);
         tx_report_end(vm, r);
@@ -108,6 +126,28 @@ tx_act_where(const tx_act *a, const char *name, uint32_t lane, int64_t n, uint32
         tx_report_end(vm, r);
         return false;
     }
+    return true;
+}
+
+/* The same place in another CTA of the cluster. NULL: it is not there, and that is reported. */
+tx_cta *
+tx_act_peer(const tx_act *a, uint32_t lane, uint32_t rank)
+{
+    tx_cta *peer = tx_cluster_peer(a->vm, rank);
+    if (!peer)
+        tx_cluster_missing(a->vm, a->f, lane, a->in->site, rank);
+    return peer;
+}
+
+/* Multicast: destination and mbarrier at the same places of that CTA. */
+bool
+tx_act_elsewhere(const tx_act *a, uint32_t lane, uint32_t rank, tx_where *to, tx_where *bar)
+{
+    tx_cta *peer = tx_act_peer(a, lane, rank);
+    if (!peer)
+        return false;
+    to->cta = bar->cta = peer;
+    to->p = peer->shared + to->off, bar->p = peer->shared + bar->off;
     return true;
 }
 

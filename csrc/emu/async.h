@@ -51,6 +51,7 @@ struct tx_order { /* of a CTA or a cluster */
     uint32_t away;        /* threads whose clock is not base */
     tx_clock *spare;
     tx_agent_info *agent;
+    tx_clock *met[2]; /* cluster barrier: of this phase, and of the last one */
 };
 
 tx_order *tx_order_new(tx_vm *vm, uint32_t nctas, uint32_t nthreads); /* NULL: out of memory */
@@ -91,6 +92,18 @@ tx_order_fenced(const tx_order *o, uint32_t thread, uint32_t other, uint32_t tim
     return o->of[thread]->fenced[other] > time;
 }
 
+/* ---- cluster.c --------------------------------------------------------------------------------------------------- */
+
+typedef struct tx_touch {
+    uint32_t time, site, mem;
+} tx_touch;
+tx_cta *tx_cluster_peer(const tx_vm *vm, uint32_t rank);
+bool tx_cluster_split(const tx_vm *vm, uint64_t pointer, uint32_t *rank, int64_t *off); /* does it lead to another CTA? */
+uint64_t tx_cluster_pointer(const tx_vm *vm, uint32_t rank, int64_t off);
+void tx_cluster_touch(tx_vm *vm, const tx_frag *f, uint32_t lane, tx_cta *peer, uint32_t mem, uint32_t site);
+int tx_cluster_missing(tx_vm *vm, tx_frag *f, uint32_t lane, uint32_t site, uint32_t rank); /* reports it */
+bool tx_cluster_exit(tx_vm *vm, tx_cta *cta);
+
 /* ---- check_race.c: what engines tell the shadow ---------------------------------------------------------------------- */
 
 typedef struct tx_span_of { /* bytes of a CTA's shared memory */
@@ -116,7 +129,6 @@ void tx_shadow_done_write(const tx_vm *vm, const tx_span_of *s, uint32_t agent, 
 void tx_shadow_done_read(const tx_vm *vm, const tx_span_of *s, uint32_t agent, uint32_t site);
 /* A synchronous access of a lane to bytes of shared memory. */
 bool tx_shadow_touch(const tx_issue *i, const tx_span_of *s, uint8_t kind);
-void tx_shadow_cluster_met(tx_cta *cta);
 void tx_shadow_barrier(const tx_vm *vm, const tx_span_of *s, bool live, uint32_t thread, uint32_t site);
 uint32_t tx_mem_at(const tx_vm *vm, const tx_cta *cta, uint32_t off); /* the array that begins last before the byte */
 void tx_name_shared(const tx_vm *vm, tx_emu_report *r, const tx_cta *cta, uint32_t off);
@@ -163,6 +175,8 @@ uint64_t tx_act_in(const tx_act *a, int i, uint32_t lane);
 void tx_act_out(const tx_act *a, uint32_t i, uint32_t lane, uint64_t v);
 /* The address operand `name` of a lane as `n` bytes; reports what is wrong. false: skip the lane, or stop (vm->stop). */
 bool tx_act_where(const tx_act *a, const char *name, uint32_t lane, int64_t n, uint32_t align, bool store, tx_where *w);
+tx_cta *tx_act_peer(const tx_act *a, uint32_t lane, uint32_t rank);
+bool tx_act_elsewhere(const tx_act *a, uint32_t lane, uint32_t rank, tx_where *to, tx_where *bar);
 tx_emu_report *tx_act_report(const tx_act *a, uint32_t lane, const char *kind);
 tx_issue tx_act_issue(const tx_act *a, uint32_t lane, bool async_proxy);
 static inline bool
@@ -213,6 +227,7 @@ struct tx_engine {
     uint32_t *cp_group, *bulk_group; /* a thread: groups committed */
     uint32_t *wgmma_group;           /* a warp */
     struct tx_tmem *tmem;            /* tensor memory, once it is used */
+    struct tx_touch *touched;        /* cluster.c: what threads of other CTAs did last, by thread of the cluster */
     void *registers;                 /* wgmma.c: a warp's registers in flight */
 };
 tx_engine *tx_engine_new(const tx_cta *cta);

@@ -338,6 +338,20 @@ wait_text(tx_vm *vm, tx_frag *f, tx_emu_report *r, char *text, size_t size)
 {
     if (tx_mbar_wait_text(vm, f, r, text, size))
         return true;
+    const tx_insn *in = at(vm, f);
+    if (f->state == TX_WAIT_EVENT && in->op == V_AGENT) {
+        const char *what = vm->p->ptx[in->imm]->emu->name;
+        if (strcmp(what, "cluster_wait") == 0) {
+            if (!r->buffer[0])
+                strcpy(r->buffer, "cluster barrier");
+            snprintf(text, size, "warp %u waits at the cluster barrier", f->warp->index);
+        } else if (strcmp(what, "setmaxnreg") == 0)
+            snprintf(text, size, "warp %u waits for registers: the CTA has %u a thread of a warp to spare",
+                     f->warp->index, f->warp->cta->free_registers);
+        else
+            return false;
+        return true;
+    }
     if (f->state != TX_WAIT_BAR || f->wait_mask >= TX_NBARRIERS)
         return false;
     const tx_barrier *b = &f->warp->cta->barrier[f->wait_mask];
@@ -346,25 +360,38 @@ wait_text(tx_vm *vm, tx_frag *f, tx_emu_report *r, char *text, size_t size)
     return true;
 }
 
+/* The CTAs of a cluster, which may wait for each other. */
+static bool
+stuck_together(const tx_vm *vm, const tx_cta *a, const tx_cta *b)
+{
+    uint64_t per = (uint64_t)vm->l->cluster[0] * vm->l->cluster[1] * vm->l->cluster[2];
+    return a->linear / per == b->linear / per;
+}
+
 /* What each place that threads stand at waits for, as far as there is room. */
 static void
-stuck_text(tx_vm *vm, tx_cta *cta, tx_emu_report *r)
+stuck_text(tx_vm *vm, tx_cta *like, tx_emu_report *r)
 {
+    tx_cta *running = vm->cta;
     char all[400] = "", one[160];
     uint32_t seen[8], nseen = 0;
     size_t n = 0;
-    for (uint32_t i = 0; i < cta->nwarps; i++)
-        for (uint32_t k = 0; k < cta->warps[i].nfrags; k++) {
-            tx_frag *f = cta->warps[i].frag[k];
-            uint32_t s = 0, site = at(vm, f)->site;
-            while (s < nseen && seen[s] != site)
-                s++;
-            if (s < nseen || nseen == 8 || f->state == TX_READY || f->state == TX_GONE ||
-                !wait_text(vm, f, r, one, sizeof one) || n + strlen(one) + 3 > sizeof all)
-                continue;
-            seen[nseen++] = site;
-            n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", n ? "; " : "", one);
-        }
+    for (tx_cta *cta = vm->ctas; cta; cta = cta->next)
+        for (uint32_t i = 0; i < cta->nwarps && stuck_together(vm, cta, like); i++)
+            for (uint32_t k = 0; k < cta->warps[i].nfrags; k++) {
+                tx_frag *f = cta->warps[i].frag[k];
+                uint32_t s = 0, site = at(vm, f)->site;
+                while (s < nseen && seen[s] != site)
+                    s++;
+                vm->cta = cta, vm->mem = cta->mem;
+                if (s < nseen || nseen == 8 || f->state == TX_READY || f->state == TX_GONE ||
+                    !wait_text(vm, f, r, one, sizeof one) || n + strlen(one) + 3 > sizeof all)
+                    continue;
+                seen[nseen++] = site;
+                n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", n ? "; " : "", one);
+            }
+    if (running)
+        vm->cta = running, vm->mem = running->mem;
     tx_report_text(r,
                    n              ? "no thread can go on: %s"
                    : r->buffer[0] ? "no thread can go on: some wait at %s"
@@ -375,13 +402,14 @@ stuck_text(tx_vm *vm, tx_cta *cta, tx_emu_report *r)
 int
 tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
 {
-    bool divergent = false;
+    bool divergent = false, events = false;
     uint32_t barrier = UINT32_MAX, seen[8], nseen = 0;
     tx_emu_report *r;
 
     for (uint32_t i = 0; i < cta->nwarps; i++)
         for (uint32_t k = 0; k < cta->warps[i].nfrags; k++) {
             tx_frag *f = cta->warps[i].frag[k];
+            events = events || f->state == TX_WAIT_EVENT;
             if (f->state != TX_WAIT_BAR)
                 continue;
             if (!f->arrived && !vm->check) { /* a part of a warp at a barrier counts for all of it */
@@ -393,21 +421,23 @@ tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
             if (barrier == UINT32_MAX || !f->arrived)
                 barrier = f->wait_mask;
         }
+    divergent = divergent && !events; /* else others wait at the barrier for those that wait for the event */
     r = tx_report_begin(vm, divergent ? "divergence" : "deadlock", 0);
-    if (barrier != UINT32_MAX)
+    if (barrier != UINT32_MAX && !events)
         barrier_name(r, barrier);
-    for (uint32_t i = 0; i < cta->nwarps; i++)
-        for (uint32_t k = 0; k < cta->warps[i].nfrags; k++) {
-            tx_frag *f = cta->warps[i].frag[k];
-            uint32_t site = f->state == TX_READY ? f->site : at(vm, f)->site, s;
-            for (s = 0; s < nseen && seen[s] != site; s++)
-                ;
-            if (s < nseen || nseen == 8 || f->state == TX_GONE)
-                continue;
-            seen[nseen++] = site;
-            uint32_t lanes = f->m ? f->m : f->warp->live ? f->warp->live : 1;
-            tx_report_agent(vm, r, f, tx_first_lane(lanes), site, wait_role(f));
-        }
+    for (tx_cta *c = vm->ctas; c; c = c->next)
+        for (uint32_t i = 0; i < c->nwarps && stuck_together(vm, c, cta); i++)
+            for (uint32_t k = 0; k < c->warps[i].nfrags; k++) {
+                tx_frag *f = c->warps[i].frag[k];
+                uint32_t site = f->state == TX_READY ? f->site : at(vm, f)->site, s;
+                for (s = 0; s < nseen && seen[s] != site; s++)
+                    ;
+                if (s < nseen || nseen == 8 || f->state == TX_GONE)
+                    continue;
+                seen[nseen++] = site;
+                uint32_t lanes = f->m ? f->m : f->warp->live ? f->warp->live : 1;
+                tx_report_agent(vm, r, f, tx_first_lane(lanes), site, wait_role(f));
+            }
     if (divergent)
         tx_report_text(r, "threads wait at %s for others that never come", r->buffer);
     else

@@ -619,14 +619,6 @@ tx_shadow_barrier(const tx_vm *vm, const tx_span_of *at, bool live, uint32_t thr
     }
 }
 
-/* The threads of all CTAs of a cluster have met. */
-void
-tx_shadow_cluster_met(tx_cta *cta)
-{
-    if (cta->shadow)
-        tx_order_meet_all(cta->shadow->order);
-}
-
 /* ---- hooks ------------------------------------------------------------------------------------------------------- */
 
 static bool
@@ -687,7 +679,7 @@ race_point(const tx_access *a, int64_t off, uint32_t lanes)
 static bool
 race_lanes(const tx_access *a, const int64_t *off, uint32_t lanes)
 {
-    tx_shadow *s = a->f->warp->cta->shadow;
+    tx_shadow *s = (a->at ? a->at : a->f->warp->cta)->shadow;
     for (uint32_t left = lanes; left; left &= left - 1) {
         uint32_t lane = tx_first_lane(left);
         if (!thread_access(a, s, lane, off[lane]))

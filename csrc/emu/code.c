@@ -540,6 +540,7 @@ code_finish(tx_code *g)
     p->partial_barriers = g->partial_barriers;
     p->meets_ctas = g->meets_ctas;
     p->agents = g->agents;
+    p->registers = (uint32_t)g->f->launch.max_registers;
     return !g->failed;
 }
 

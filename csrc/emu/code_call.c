@@ -45,7 +45,6 @@ code_call_barrier(tx_code *g, const tx_node *n)
         aux = TX_BAR_GROUP, name = "", g->partial_barriers = true;
         a = tx_code_uniform(g, arg_as(g, n, 0, TX_I32));
         break;
-    case TX_OP_CLUSTER_SYNC: aux = TX_BAR_CLUSTER, name = "cluster barrier", g->meets_ctas = true; break;
     case TX_OP_GRID_SYNC: aux = TX_BAR_GRID, name = "grid barrier", g->meets_ctas = true; break;
     case TX_OP_SYNC_AND:
     case TX_OP_SYNC_OR:
@@ -330,9 +329,9 @@ tx_code_call(tx_code *g, const tx_node *n, unsigned lane)
     uint32_t at;
 
     switch (n->op) {
+    case TX_OP_CLUSTER_SYNC: tx_code_cluster_sync(g, n); return r;
     case TX_OP_CTA_SYNC:
     case TX_OP_WARPGROUP_SYNC:
-    case TX_OP_CLUSTER_SYNC:
     case TX_OP_GRID_SYNC:
     case TX_OP_SYNC_AND:
     case TX_OP_SYNC_OR: return code_call_barrier(g, n);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "emu/code.h"
-#include "emu/ptx.h"
+#include "emu/ptx_list.h"
 
 typedef struct parts { /* of one instruction */
     tx_code *g;
@@ -41,7 +41,8 @@ is_token(const char *spelled, const char *token)
 {
     size_t n = strlen(token);
     return is_named(spelled, token) || (strncmp(spelled, token, n) == 0 && strncmp(spelled + n, "::cta", 5) == 0) ||
-           (strcmp(token, "shared") == 0 && strcmp(spelled, "shared::cluster") == 0);
+           (strcmp(token, "shared") == 0 && strcmp(spelled, "shared::cluster") == 0) ||
+           (strcmp(token, "multicast") == 0 && strncmp(spelled, "multicast::cluster", 18) == 0);
 }
 
 static void
@@ -304,6 +305,16 @@ family_role(parts *p)
     return tx_code_text(p->g, role, n);
 }
 
+/* .aligned: the warp's lanes come together; this orders nothing. */
+static void
+come_together(tx_code *g, uint32_t where)
+{
+    tx_val all = tx_val_int(TX_U32, TX_FULL);
+    uint32_t at = tx_code_emit(g, V_WSYNC, 1, 0, 0, tx_code_operand(g, &all), 0, 0);
+    g->code.at[at].imm = tx_code_live(g);
+    g->code.at[at].site = where;
+}
+
 /* The asynchronous hardware: a function for the part of the warp that is there. */
 static void
 by_agent(parts *p)
@@ -315,12 +326,9 @@ by_agent(parts *p)
     bool watches = strcmp(p->op.emu->name, "wgmma") == 0;
     if (watches ? !gather_registers(p) : !code_ptx_gather(p, result))
         return;
-    if (strchr(p->row->flags, 'C')) { /* .aligned: the warp's lanes come together; this orders nothing */
-        tx_val all = tx_val_int(TX_U32, TX_FULL);
-        at = tx_code_emit(p->g, V_WSYNC, 1, 0, 0, tx_code_operand(p->g, &all), 0, 0);
-        p->g->code.at[at].imm = tx_code_live(p->g);
-        p->g->code.at[at].site = site(p, "waits at");
-    }
+    bool cluster = strncmp(p->op.emu->name, "cluster_", 8) == 0;
+    if (strchr(p->row->flags, 'C') || (cluster && tx_has_tok(&p->op, TK_aligned)))
+        come_together(p->g, site(p, "waits at"));
     p->op.live = tx_code_live(p->g);
     at = tx_code_emit(p->g, V_AGENT, 0, 0, 0, 0, 0, keep_op(p));
     p->g->code.at[at].site = site(p, family_role(p));
@@ -636,4 +644,24 @@ tx_code_mbar_wait(tx_code *g, const tx_node *n)
         g->code.at[at].site = tx_code_site(g, n->span, "", "waits at", 0, 0);
     }
     tx_code_pop(g, m);
+}
+
+/* T.cuda.cluster_sync(): arrive, and wait. */
+void
+tx_code_cluster_sync(tx_code *g, const tx_node *n)
+{
+    static const tx_ptx_emu *const both[] = {&tx_emu_ptx_cluster_arrive, &tx_emu_ptx_cluster_wait};
+    uint32_t where = tx_code_site(g, n->span, "cluster barrier", "waits at", 0, 0);
+    g->agents = true;
+    come_together(g, where);
+    for (int i = 0; i < 2; i++) {
+        parts p;
+        p.g = g, p.n = n;
+        memset(&p.op, 0, sizeof p.op);
+        p.op.emu = both[i];
+        p.op.tok[TK_aligned / 64] |= 1ull << TK_aligned % 64;
+        p.op.live = tx_code_live(g);
+        uint32_t at = tx_code_emit(g, V_AGENT, 0, 0, 0, 0, 0, keep_op(&p));
+        g->code.at[at].site = where;
+    }
 }

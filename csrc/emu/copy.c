@@ -40,15 +40,16 @@ bulk_write(tx_vm *vm, tx_work *w)
     return true;
 }
 
+/* One copy; rank: of the CTA that gets it by multicast, -1: as the addresses say. */
 static int
-bulk_issue(const tx_act *a, uint32_t l, int32_t op, unsigned kind)
+bulk_issue_one(const tx_act *a, uint32_t l, int32_t op, unsigned kind, int rank)
 {
     tx_vm *vm = a->vm;
     tx_where to, from, bar = {0};
     tx_issue i = tx_act_issue(a, l, true);
     bool has_bar = tx_act_find(a->k, "b") >= 0;
     uint32_t n = (uint32_t)tx_act_in(a, tx_act_find(a->k, "n"), l);
-    int mask = tx_act_find(a->k, "m"), many = tx_act_has(a, TK_multicast) ? mask : -1;
+    int mask = rank < 0 ? tx_act_find(a->k, "m") : -1;
     tx_mbar *b = NULL;
 
     if (!tx_act_where(a, "d", l, n, 16, true, &to) || !tx_act_where(a, "s", l, n, 16, false, &from))
@@ -62,6 +63,8 @@ bulk_issue(const tx_act *a, uint32_t l, int32_t op, unsigned kind)
     if (has_bar) {
         if (!tx_act_where(a, "b", l, 8, 8, false, &bar))
             return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+        if (rank >= 0 && !tx_act_elsewhere(a, l, (uint32_t)rank, &to, &bar))
+            return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
         b = tx_mbar_for_engine(a, l, &bar);
         if (vm->stop)
             return TX_RUN_STOP;
@@ -74,7 +77,7 @@ bulk_issue(const tx_act *a, uint32_t l, int32_t op, unsigned kind)
         return TX_RUN_STOP;
     bulk *d = w->data;
     d->from = from.p, d->to = to.p, d->n = n, d->op = op, d->kind = (uint8_t)kind;
-    if (many < 0 && mask >= 0)
+    if (mask >= 0)
         d->masked = true, d->mask = (uint16_t)tx_act_in(a, mask, l);
     if (from.space != TX_GLOBAL)
         w->src[w->nsrc++] = (tx_span_of){from.cta, from.off, n};
@@ -92,6 +95,17 @@ bulk_issue(const tx_act *a, uint32_t l, int32_t op, unsigned kind)
         return TX_RUN_STOP;
     }
     return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
+}
+
+static int
+bulk_issue(const tx_act *a, uint32_t l, int32_t op, unsigned kind)
+{
+    if (!tx_act_has(a, TK_multicast))
+        return bulk_issue_one(a, l, op, kind, -1);
+    for (uint32_t left = (uint32_t)tx_act_in(a, tx_act_find(a->k, "m"), l) & 0xffff; left; left &= left - 1)
+        if (bulk_issue_one(a, l, op, kind, (int)tx_first_lane(left)) != TX_RUN_ON)
+            return TX_RUN_STOP;
+    return TX_RUN_ON;
 }
 
 TX_PTX_AGENT(bulk_copy)

@@ -52,6 +52,7 @@ tx_engine_free(tx_engine *e)
     tx_free(e->cp_group);
     tx_free(e->bulk_group);
     tx_free(e->wgmma_group);
+    tx_free(e->touched);
     tx_free(e->registers);
     tx_free(e);
 }
@@ -75,7 +76,8 @@ tx_engine_begin(tx_vm *vm, tx_cta *cta)
     memset(e->cp_group, 0, n * sizeof *e->cp_group);
     memset(e->bulk_group, 0, n * sizeof *e->bulk_group);
     tx_free(e->registers);
-    e->registers = NULL;
+    tx_free(e->touched);
+    e->registers = NULL, e->touched = NULL;
     memset(e->wgmma_group, 0, cta->nwarps * sizeof *e->wgmma_group);
 }
 

@@ -141,6 +141,8 @@ operand_bar(const tx_act *a, uint32_t lane, bool live, tx_where *w)
         return NULL;
     }
     tx_mbar *b = tx_mbar_at(w->cta, w->off);
+    if (b && a->vm->hooks)
+        tx_cluster_touch(a->vm, a->f, lane, w->cta, w->mem, a->in->site);
     if (!b && live)
         complain(a, lane, w, "there is no mbarrier here: nobody has initialised it", 0, 0);
     return b;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "emu/ptx.h"
+#include "emu/async.h"
 
 int64_t
 tx_vreg_int(const tx_frag *f, const tx_vreg *r, uint32_t lane)
@@ -38,6 +38,7 @@ typedef struct place { /* of one lane */
     uint32_t mem;
     int64_t off;
     uint32_t nibble; /* fp4: shift inside the byte */
+    tx_cta *peer;    /* whose shared memory; NULL: the own CTA's */
 } place;
 
 static bool
@@ -46,15 +47,29 @@ through_pointer(const tx_insn *in)
     return in->op == V_LDP || in->op == V_STP || in->op == V_ATOM;
 }
 
+/* A pointer to another CTA's shared memory. */
+static bool
+peer_place(const tx_vm *vm, uint64_t pointer, place *p)
+{
+    uint32_t rank;
+    if (!tx_cluster_split(vm, pointer, &rank, &p->off) || !(p->peer = tx_cluster_peer(vm, rank)) || p->off < 0)
+        return false;
+    p->mem = tx_mem_at(vm, p->peer, (uint32_t)p->off);
+    if (p->mem == UINT32_MAX)
+        return false;
+    p->off -= p->peer->mem[p->mem].base - p->peer->shared;
+    return true;
+}
+
 /* Where one lane's access goes. false: a pointer that points nowhere. */
 static bool
 place_of(const tx_vm *vm, const tx_frag *f, const tx_insn *in, unsigned kind, uint32_t lane, place *p)
 {
-    p->nibble = 0;
+    p->nibble = 0, p->peer = NULL;
     if (through_pointer(in)) {
         uint64_t ptr;
         memcpy(&ptr, f->R + in->a + (in->aux & TX_ACC_ADDR_V ? lane * 8 : 0), 8);
-        return tx_ptr_split(ptr, vm->p->nmems, &p->mem, &p->off);
+        return tx_ptr_split(ptr, vm->p->nmems, &p->mem, &p->off) || peer_place(vm, ptr, p);
     }
     unsigned form = (in->op - (in->op >= V_ST_8_S ? V_ST_8_S : V_LD_I8_S)) % 3;
     int64_t i;
@@ -83,7 +98,7 @@ mem_address(const tx_vm *vm, const tx_frag *f, const place *p, uint32_t lane)
     const tx_memory *m = &vm->p->mems[p->mem];
     if (m->scope == TX_LOCAL)
         return f->warp->local + lane * vm->p->local_bytes + m->offset + p->off;
-    return vm->mem[p->mem].base + p->off;
+    return (p->peer ? p->peer->mem : vm->mem)[p->mem].base + p->off;
 }
 
 static int64_t
@@ -185,6 +200,12 @@ name_memory(const tx_vm *vm, tx_emu_report *r, uint32_t mem)
 static int
 report_nowhere(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane)
 {
+    uint64_t ptr;
+    uint32_t rank;
+    int64_t off;
+    memcpy(&ptr, f->R + in->a + (in->aux & TX_ACC_ADDR_V ? lane * 8 : 0), 8);
+    if (tx_cluster_split(vm, ptr, &rank, &off) && !tx_cluster_peer(vm, rank))
+        return tx_cluster_missing(vm, f, lane, in->site, rank);
     tx_emu_report *r = tx_report_begin(vm, "out_of_bounds", in->site);
     tx_report_agent(vm, r, f, lane, in->site, access_name(in));
     tx_report_text(r, "%s through a pointer that points nowhere", access_name(in));
@@ -287,9 +308,10 @@ watch(tx_vm *vm, tx_frag *f, const tx_insn *in, const place *p, uint32_t lanes, 
     int64_t off[TX_LANES];
     for (uint32_t left = lanes; left && vm->check;) {
         uint32_t mem = p[tx_first_lane(left)].mem, group = 0;
+        tx_cta *peer = p[tx_first_lane(left)].peer;
         for (uint32_t rest = left; rest; rest &= rest - 1) {
             uint32_t lane = tx_first_lane(rest);
-            if (p[lane].mem == mem)
+            if (p[lane].mem == mem && p[lane].peer == peer)
                 group |= 1u << lane, off[lane] = p[lane].off;
         }
         left &= ~group;
@@ -309,7 +331,9 @@ watch(tx_vm *vm, tx_frag *f, const tx_insn *in, const place *p, uint32_t lanes, 
                     memset(at, 1, size);
             }
         } else if (vm->mem[mem].watched) {
-            tx_access a = {vm, f, mem, in->site, size, kind, NULL};
+            for (uint32_t rest = peer ? group : 0; rest; rest &= rest - 1)
+                tx_cluster_touch(vm, f, tx_first_lane(rest), peer, mem, in->site);
+            tx_access a = {vm, f, mem, in->site, size, kind, peer};
             if (!vm->hooks->lanes(&a, off, group))
                 return TX_RUN_STOP;
         }

@@ -106,6 +106,8 @@ tx_order_free(tx_order *o)
     for (uint32_t t = 0; o->of && t < o->nthreads; t++)
         tx_clock_drop(o, o->of[t]);
     tx_clock_drop(o, o->base);
+    tx_clock_drop(o, o->met[0]);
+    tx_clock_drop(o, o->met[1]);
     for (tx_clock *c = o->spare, *next; c; c = next) {
         next = c->next;
         tx_free(c);
@@ -121,6 +123,9 @@ tx_order_begin(tx_order *o)
     for (uint32_t t = 0; t < o->nthreads; t++)
         set_clock(o, t, o->base);
     tx_clock_clear(o, o->base);
+    for (int i = 0; i < 2; i++)
+        if (o->met[i])
+            tx_clock_clear(o, o->met[i]);
     o->e.start = o->e.floor = tx_order_tick(o);
 }
 

@@ -341,11 +341,13 @@ TX_PTX_LANE(cvt_pack)
     out[0] = r;
 }
 
-/* ---- addresses: a cluster of one CTA, or the CTA's own rank ------------------------------------------------------------ */
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
 
 TX_PTX_LANE(mapa)
 {
-    out[0] = e->k->out_t[0].bits == 32 ? (in[0] & 0xffffff) | in[1] << 24 : in[0];
+    uint64_t a = e->k->out_t[0].bits == 32 ? in[0] : tx_ptx_window(e->vm, in[0]);
+    a = (a & 0xffffff) | in[1] << 24;
+    out[0] = e->k->out_t[0].bits == 32 ? a : tx_ptx_pointer(e->vm, a);
 }
 
 TX_PTX_LANE(getctarank)

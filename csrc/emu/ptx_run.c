@@ -1,5 +1,6 @@
 /* Runs the PTX instructions that are functions: values of the lanes in, results out. Also what the `emu` column names, row by
  * row, and addresses in the shared window. SPDX-License-Identifier: Apache-2.0 */
+#include "emu/async.h"
 #include "emu/ptx_list.h"
 
 static const tx_ptx_emu *const by_row[] = {
@@ -126,6 +127,8 @@ tx_ptx_window(const tx_vm *vm, uint64_t pointer)
 {
     uint32_t mem;
     int64_t off;
+    if (tx_cluster_split(vm, pointer, &mem, &off))
+        return (uint32_t)(TX_SYSTEM_BYTES + off) | mem << 24;
     if (!tx_ptr_split(pointer, vm->p->nmems, &mem, &off) || vm->p->mems[mem].scope == TX_GLOBAL ||
         vm->p->mems[mem].scope == TX_LOCAL)
         return 0;
@@ -139,6 +142,8 @@ tx_ptx_pointer(const tx_vm *vm, uint64_t address)
     uint64_t found = 0;
     if (address >> 48)
         return address; /* a pointer already */
+    if ((address >> 24 & 0xff) != vm->cta->cluster_rank)
+        return tx_cluster_pointer(vm, (uint32_t)(address >> 24), at);
     for (uint32_t i = 0; i < vm->p->nmems; i++) {
         unsigned scope = vm->p->mems[i].scope;
         if ((scope != TX_SHARED && scope != TX_SHARED_DYN) || !vm->mem[i].base)

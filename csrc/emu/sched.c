@@ -211,7 +211,7 @@ start_cta(tx_vm *vm, uint64_t index)
     place_cta(cta, g, c, index);
     cta->linear = index;
     cta->next = NULL;
-    cta->exited = cta->started = cta->idle_turns = cta->open = 0;
+    cta->exited = cta->started = cta->idle_turns = cta->open = cta->meets = cta->free_registers = 0;
     memset(cta->barrier, 0, sizeof cta->barrier);
     memset(cta->meet_arrived, 0, sizeof cta->meet_arrived);
     for (uint32_t i = 0; i < cta->nwarps; i++) {
@@ -219,6 +219,7 @@ start_cta(tx_vm *vm, uint64_t index)
         uint32_t n = cta->nthreads - i * TX_LANES;
         w->live = n >= TX_LANES ? TX_FULL : (1u << n) - 1;
         w->nfrags = 0;
+        w->met = w->promised = w->registers = 0;
         if (w->local_init)
             memset(w->local_init, 0, (size_t)TX_LANES * (size_t)vm->p->local_bytes);
     }
@@ -312,6 +313,7 @@ cta_turn(tx_vm *vm, tx_cta *cta)
 {
     uint64_t changes = vm->changes;
     bool yielded = false, moved = false, waits_outside = false, alive = false;
+    bool in_cluster = vm->l->cluster[0] * vm->l->cluster[1] * vm->l->cluster[2] > 1;
     uint32_t first = vm->o->schedule == TX_SCHED_SEED ? (uint32_t)(random_next(&vm->rng) % cta->nwarps) : 0;
 
     vm->cta = cta;
@@ -346,7 +348,8 @@ cta_turn(tx_vm *vm, tx_cta *cta)
             alive = true;
             if (f->state == TX_READY && !yielded)
                 moved = true; /* set free during this turn */
-            if (f->state == TX_WAIT_BAR && f->arrived && f->wait_mask >= TX_NBARRIERS)
+            if ((f->state == TX_WAIT_BAR && f->arrived && f->wait_mask >= TX_NBARRIERS) ||
+                (f->state == TX_WAIT_EVENT && in_cluster))
                 waits_outside = true;
         }
     if (!alive)
@@ -389,7 +392,6 @@ release_meets(tx_vm *vm)
             for (tx_cta *b = vm->ctas; b; b = b->next)
                 if (b->linear / per == a->linear / per)
                     tx_barrier_meet(vm, b, TX_MEET_CLUSTER);
-            tx_shadow_cluster_met(a);
             any = true;
         }
     }
@@ -453,7 +455,7 @@ static void
 work(tx_vm *vm, bool polls)
 {
     struct tx_launch_state *s = vm->shared_state;
-    uint64_t at = 0, end = 0;
+    uint64_t at = 0, end = 0, per = (uint64_t)vm->l->cluster[0] * vm->l->cluster[1] * vm->l->cluster[2];
     bool more = true;
     pulse p = {now_ms(), 1, 0};
 
@@ -466,7 +468,7 @@ work(tx_vm *vm, bool polls)
             if (t == TURN_STOP)
                 return;
             if (t == TURN_FINISHED) {
-                if (cta->engine && !tx_engine_end(vm, cta))
+                if (cta->engine && (!tx_cluster_exit(vm, cta) || !tx_engine_end(vm, cta)))
                     return;
                 if (cta->shadow && !vm->hooks->end(vm, cta))
                     return;
@@ -493,8 +495,10 @@ work(tx_vm *vm, bool polls)
         if (at == end && more)
             more = take(vm, &at, &end);
         if (more) {
-            if (!start_cta(vm, cta_number(s, at++)))
-                return;
+            do /* the CTAs of a cluster start together */
+                if (!start_cta(vm, cta_number(s, at++)))
+                    return;
+            while (at < end && at % per);
             continue;
         }
         if (!vm->ctas)
@@ -548,10 +552,10 @@ thread_main(void *arg)
 }
 
 static int
-worker_count(const tx_emu_program *p, const tx_emu_launch *l, const tx_emu_options *o, uint64_t nctas)
+worker_count(const tx_emu_program *p, const tx_emu_options *o, uint64_t nctas)
 {
     long n = o->nthreads;
-    if (o->check || p->meets_ctas || l->cluster[0] * l->cluster[1] * l->cluster[2] > 1 || o->schedule == TX_SCHED_SEED)
+    if (o->check || p->meets_ctas || o->schedule == TX_SCHED_SEED)
         return 1;
     if (n <= 0) {
         const char *env = getenv("TIRX_THREADS");
@@ -605,7 +609,7 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
         while (sched_common_divisor(state.step, state.nctas) != 1);
         state.offset = random_next(&like.rng) % state.nctas;
     }
-    int n = worker_count(p, &l, o, state.nctas);
+    int n = worker_count(p, o, state.nctas / ((uint64_t)l.cluster[0] * l.cluster[1] * l.cluster[2]));
     worker *w = tx_calloc((size_t)n, sizeof *w);
     if (!w)
         return TX_EMU_NO_MEMORY;
@@ -614,6 +618,8 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
         uint64_t chunk = state.nctas / ((uint64_t)n * 16);
         state.chunk = chunk < 1 ? 1 : chunk > 256 ? 256 : (uint32_t)chunk;
     }
+    uint32_t per = l.cluster[0] * l.cluster[1] * l.cluster[2];
+    state.chunk = (state.chunk + per - 1) / per * per;
     for (int i = 0; i < n; i++)
         fill_vm(&w[i].vm, &like, &w[i].report);
     for (int i = 1; i < n; i++)

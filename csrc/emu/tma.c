@@ -345,15 +345,17 @@ tma_spans(const tma_job *j, tx_cta *cta, bool all, tx_span_of *s)
     return n;
 }
 
+/* One load; rank: of the CTA that gets it by multicast, -1: as the addresses say. */
 static int
-tma_issue_load(const tx_act *a, uint32_t l)
+tma_issue_load_to(const tx_act *a, uint32_t l, int rank)
 {
     tx_vm *vm = a->vm;
     tma_job j;
     tx_where to, bar;
     tx_issue i = tx_act_issue(a, l, true);
     if (!tma_prepare(a, l, &j, false) || !tx_act_where(a, "d", l, j.size, 128, true, &to) ||
-        !tx_act_where(a, "b", l, 8, 8, false, &bar))
+        !tx_act_where(a, "b", l, 8, 8, false, &bar) ||
+        (rank >= 0 && !tx_act_elsewhere(a, l, (uint32_t)rank, &to, &bar)))
         return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
     tx_mbar *b = tx_mbar_for_engine(a, l, &bar);
     if (vm->stop || !b)
@@ -373,6 +375,17 @@ tma_issue_load(const tx_act *a, uint32_t l)
             return TX_RUN_STOP;
         }
     return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
+}
+
+static int
+tma_issue_load(const tx_act *a, uint32_t l)
+{
+    if (!tx_act_has(a, TK_multicast))
+        return tma_issue_load_to(a, l, -1);
+    for (uint32_t left = (uint32_t)tx_act_in(a, tx_act_find(a->k, "ma"), l) & 0xffff; left; left &= left - 1)
+        if (tma_issue_load_to(a, l, (int)tx_first_lane(left)) != TX_RUN_ON)
+            return TX_RUN_STOP;
+    return TX_RUN_ON;
 }
 
 TX_PTX_AGENT(tma_load)

@@ -174,6 +174,7 @@ struct tx_emu_program {
     int64_t static_smem, local_bytes;  /* local: a thread's addressable arrays */
     uint8_t granule_shift;             /* log2 of the smallest shared access */
     bool partial_barriers, meets_ctas; /* named barriers; cluster or grid barriers */
+    uint32_t registers;                /* of a thread at the launch, 0: not said */
     bool agents;                       /* mbarriers, asynchronous copies, matrix units */
 };
 
@@ -206,6 +207,8 @@ struct tx_warp {
     tx_cta *cta;
     uint32_t index, live;
     uint32_t nfrags;
+    uint32_t met, promised, meeting; /* cluster barrier: lanes that have arrived, and are still to wait; for which phase */
+    uint32_t registers;              /* setmaxnreg: of a thread; 0: as at the start */
     tx_frag *frag[TX_LANES];
     uint8_t *local; /* addressable local arrays, thread by thread */
     uint8_t *local_init;
@@ -245,6 +248,8 @@ struct tx_cta {
     tx_shadow *shadow;
     tx_engine *engine; /* mbarriers and what the asynchronous engines have to do; NULL: the program has none */
     uint32_t started, idle_turns;
+    uint32_t meets;          /* phases of the cluster barrier that are over */
+    uint32_t free_registers; /* setmaxnreg: given up, for each warp's thread */
 };
 
 /* Events that the checkers see. An access: bytes [off, off + size) of a memory. NULL entries are not called.

@@ -10,9 +10,7 @@ import fnmatch
 
 import pytest
 
-ASYNC = "register budgets are not emulated yet"
 TMEM = "tcgen05.mma and the registers of tcgen05.ld are not emulated yet"
-CLUSTER = "clusters and distributed shared memory are not emulated yet"
 GLOBAL = "races through global memory are not looked for yet"
 OVERFLOW = "address overflow is not looked for yet"
 
@@ -22,14 +20,12 @@ BROKEN = "test_broken_kernel_is_reported"
 PENDING = {
     "*[[]tcgen05-accumulator_loaded_before_the_commit_is_waited_for]": TMEM,
     f"{BROKEN}[[]tcgen05-register_used_before_wait_ld]": TMEM,
-    "*[[]cluster-*": CLUSTER,
     f"{BROKEN}[[]overflow-*": OVERFLOW,
     f"{BROKEN}[[]global-race-ctas_write_one_cell]": GLOBAL,
     f"{BROKEN}[[]global-race-histogram_without_atomics]": GLOBAL,
     f"{BROKEN}[[]global-race-plain_reset_beside_atomics]": GLOBAL,
     f"{BROKEN}[[]scope-*": GLOBAL,
     f"{BROKEN}[[]grid-flag-*": GLOBAL,
-    "*[[]warp-op-register_pool_is_never_filled]": ASYNC,
 }
 
 
