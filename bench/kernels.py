@@ -2,7 +2,7 @@
 """The kernels of examples/ on a GPU, beside libraries: GEMM beside cuBLAS, attention beside
 cuDNN, row-wise kernels beside a copy.
 
-    python bench/kernels.py [gemm] [rows] [attention] [nvrtc] [--quick]
+    python bench/kernels.py [gemm] [rows | softmax] [attention] [nvrtc] [--quick]
 
 How it is measured. Calls are captured in CUDA graphs, so that a launch costs what the GPU needs for it and not what the
 host needs. Buffers rotate: a replay walks over several sets that together are larger than twice the L2, so inputs come
@@ -188,7 +188,7 @@ def bench_attention():
 # ---- kernels that memory limits -------------------------------------------------------------------------------------
 
 
-def bench_rows():
+def bench_rows(softmax_only=False):
     from rmsnorm import rmsnorm
     from softmax import softmax
     from sum import total
@@ -219,11 +219,15 @@ def bench_rows():
             x = torch.randn(R, N, device="cuda").bfloat16()
             return x, torch.empty_like(x)
 
-        options = [(128, 5), (128, 8), (256, 3), (256, 5)] if N == 4096 else [(256, 3), (256, 4), (512, 2)]
-        contestants = {
-            f"tirx {t} threads x {b}": tirx.compile(softmax.specialize(N=N, THREADS=t, BLOCKS=132 * b), target="cuda")
-            for t, b in options
-        }
+        if N == 4096:
+            options = [(256, 3, 1, 0), (256, 6, 1, 6), (256, 3, 2, 0), (512, 3, 1, 3)]
+        else:
+            options = [(512, 2, 1, 0), (512, 3, 1, 3), (512, 2, 2, 2), (256, 3, 2, 0)]
+        contestants = {}
+        for threads, blocks, ahead, resident in options:
+            tuned = dict(THREADS=threads, BLOCKS=132 * blocks, AHEAD=ahead, RESIDENT=resident)
+            name = f"tirx {threads} threads x {blocks}, {ahead} ahead"
+            contestants[name] = tirx.compile(softmax.specialize(N=N, **tuned), target="cuda")
         contestants["torch"] = lambda x, y: torch.softmax(x, 1, out=y)
 
         def gate(name, call, s):
@@ -235,6 +239,9 @@ def bench_rows():
             assert not y.isnan().any(), name
 
         go(f"softmax bf16 {R} x {N}", 4 * R * N, make, contestants, gate)
+
+        if softmax_only:
+            continue
 
         def make_rms(N=N, R=R):
             x = torch.randn(R, N, device="cuda").bfloat16()
@@ -257,6 +264,8 @@ def bench_rows():
 
         go(f"RMSNorm bf16 {R} x {N}", 4 * R * N, make_rms, contestants, gate_rms)
 
+    if softmax_only:
+        return print("\n" + rows_as_markdown(["", "", "GB/s", "x copy"], rows), flush=True)
     n = 2**26
 
     def make_sum():
@@ -316,8 +325,8 @@ def main():
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}")
     if "nvrtc" in wanted:
         bench_nvrtc()
-    if "rows" in wanted:
-        bench_rows()
+    if "rows" in wanted or "softmax" in wanted:
+        bench_rows("rows" not in wanted)
     if "attention" in wanted:
         bench_attention()
     if "gemm" in wanted:

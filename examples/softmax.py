@@ -16,7 +16,8 @@ The exchange goes through shared memory: 32 bytes a warp, one barrier. The next 
 array, so that a fast warp does not overwrite what a slow one still reads, and no second barrier is needed.
 
 The grid is persistent: BLOCKS blocks, about as many as the GPU runs at once, walk over the rows in strides, and each
-asks for its next row before it begins with this one: the memory never waits for arithmetic or for the barrier.
+asks for its next row (or the next AHEAD rows) before it begins with this one: the memory never waits for arithmetic or
+for the barrier. RESIDENT, if given, tells the compiler how many blocks an SM is to hold, which bounds their registers.
 
 16-byte accesses come from `T.vectorized`: the loop over a vector's elements is one load. The compiler records that it
 relies on rows that start at multiples of 16 bytes, and the call checks that. N must be a multiple of the vector's
@@ -47,6 +48,7 @@ def softmax(
     dtype: T.constexpr = "bfloat16",
     THREADS: T.constexpr = 128,
     BLOCKS: T.constexpr = 132 * 5,
+    AHEAD: T.constexpr = 1,
     RESIDENT: T.constexpr = 0,
 ):
     rows = T.int32()
@@ -62,28 +64,26 @@ def softmax(
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
     tid = T.thread_id([THREADS])
-    ahead = T.alloc_local((PIECES * VEC,), dtype)
+    ahead = T.alloc_local((AHEAD, PIECES * VEC), dtype)
     v = T.alloc_local((PIECES * VEC,), "float32")
     scratch = T.alloc_shared((2, WARPS, 2), "float32")
     turn: T.int32 = 0
 
     @T.inline
-    def load(row):
+    def load(a, row):
         for p in T.unroll(PIECES):
             c: T.let = (p * THREADS + tid) * VEC
             if c < N:
                 for i in T.vectorized(VEC):
-                    ahead[p * VEC + i] = X[row, c + i]
+                    ahead[a, p * VEC + i] = X[row, c + i]
 
-    for i in T.unroll(PIECES * VEC):
-        ahead[i] = T.cast(-T.infinity("float32"), dtype)
-    if block < rows:
-        load(block)
-    for row in range(block, rows, BLOCKS):
+    @T.inline
+    def one_row(a, row):
+        nonlocal turn
         for i in T.unroll(PIECES * VEC):
-            v[i] = T.cast(ahead[i], "float32")
-        if row + BLOCKS < rows:
-            load(row + BLOCKS)
+            v[i] = T.cast(ahead[a, i], "float32")
+        if row + AHEAD * BLOCKS < rows:
+            load(a, row + AHEAD * BLOCKS)
         top: T.float32 = v[0]
         for i in T.unroll(1, PIECES * VEC):
             top = T.max(top, v[i])
@@ -109,6 +109,16 @@ def softmax(
             if c < N:
                 for i in T.vectorized(VEC):
                     Y[row, c + i] = T.cast(v[p * VEC + i] * factor, dtype)
+
+    for a in [*range(AHEAD)]:
+        for i in T.unroll(PIECES * VEC):  # what lies behind the end of the row stays minus infinity
+            ahead[a, i] = T.cast(-T.infinity("float32"), dtype)
+        if block + a * BLOCKS < rows:
+            load(a, block + a * BLOCKS)
+    for row in range(block, rows, AHEAD * BLOCKS):
+        for a in [*range(AHEAD)]:
+            if row + a * BLOCKS < rows:
+                one_row(a, row + a * BLOCKS)
 
 
 def reference(x: np.ndarray) -> np.ndarray:

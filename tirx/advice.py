@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ptxas says about speed, as Python warnings at the kernel's lines: PerformanceWarning, which
-`warnings.simplefilter("error", tirx.PerformanceWarning)` turns into errors."""
+`warnings.simplefilter("error", tirx.PerformanceWarning)` turns into errors. NVRTC keeps what it compiled on disk, and
+gives no advice with a text that it has seen before."""
 
 from __future__ import annotations
 
