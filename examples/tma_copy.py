@@ -21,7 +21,7 @@ the full box, also at the edges of the tensor, where the engine fills in zeros.
     the others   ------------------------------------------------------- wait
 
 Why the tile is swizzled. A box of 64 x 64 two-byte elements has rows of 128 bytes, which is once round the 32 banks of
-shared memory: reading down a column would hit the same bank again and again. In swizzle mode 3 the engine permutes the
+shared memory: reading down a column would hit the same bank again and again. With swizzle="128B" the engine permutes the
 eight 16-byte pieces of a row by exclusive or with the row number, so that a column meets eight banks instead of one.
 Everything stays in its row of 128 bytes; whoever reads the tile has to do the same exclusive or. The row number is that
 of the address in shared memory, which is why the tile starts at a multiple of 1024: then it is the row of the box.
@@ -48,8 +48,6 @@ from quickstart import place
 import tirx
 from tirx.script import tirx as T
 
-SWIZZLE_128B = 3
-
 
 @T.jit
 def transpose(a: T.handle, b: T.handle, *, dtype: T.constexpr = "float16", THREADS: T.constexpr = 256):
@@ -63,10 +61,10 @@ def transpose(a: T.handle, b: T.handle, *, dtype: T.constexpr = "float16", THREA
     B_map: T.let = T.tvm_stack_alloca("tensormap", 1)
     #                              sizes  strides    box         steps
     T.tensormap_encode_tiled(
-        *(A_map, A, N, M, N * SIZE, TILE, TILE, 1, 1), descriptor_dtype=dtype, rank=2, swizzle=SWIZZLE_128B
+        *(A_map, A, N, M, N * SIZE, TILE, TILE, 1, 1), descriptor_dtype=dtype, rank=2, swizzle="128B"
     )
     T.tensormap_encode_tiled(
-        *(B_map, B, M, N, M * SIZE, TILE, TILE, 1, 1), descriptor_dtype=dtype, rank=2, swizzle=SWIZZLE_128B
+        *(B_map, B, M, N, M * SIZE, TILE, TILE, 1, 1), descriptor_dtype=dtype, rank=2, swizzle="128B"
     )
 
     T.device_entry()

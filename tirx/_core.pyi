@@ -155,7 +155,9 @@ def rename(x: "Expr | Buffer", name: str) -> None: ...  # only before printing: 
 def equal(a: Expr, b: Expr) -> bool: ...  # structural
 
 # ---- nodes: tirx.ir makes classes of these ---------------------------------------------------------------------------
-def node_classes() -> list[tuple[str, str, str, str, str]]: ...  # (op, class, children, other fields, "Stmt" or "PrimExpr")
+def node_classes() -> list[
+    tuple[str, str, str, str, str]
+]: ...  # (op, class, children, other fields, "Stmt" or "PrimExpr")
 def make_statement(ctx: Context, name: str, *fields: Any) -> Expr: ...  # by its class, all fields in order
 def nodes_equal(a: Expr, b: Expr, map_free_vars: bool) -> bool: ...
 def node_hash(x: Expr, map_free_vars: bool) -> int: ...

@@ -17,23 +17,28 @@ INTERLEAVE = ("none", "16B", "32B")
 SWIZZLE = ("none", "32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
 L2_PROMOTION = ("none", "64B", "128B", "256B")
 OOB_FILL = ("zeros", "nan")
+MODES = {"interleave": INTERLEAVE, "swizzle": SWIZZLE, "l2_promotion": L2_PROMOTION, "oob_fill": OOB_FILL}
 # The driver's names of the element types, by their numbers.
 DTYPES = (
     "U8 U16 U32 S32 U64 S64 F16 F32 F64 BF16 F32_FTZ TF32 TF32_FTZ 16U4_ALIGN8B 16U4_ALIGN16B 16U6_ALIGN16B".split()
 )
 
 
-def _number(what: str, names: Sequence[str], value: Any) -> int:
-    """A choice by its name or the driver's number."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
+def number(who: str, mode: str, value: Any) -> Any:
+    """The number of a mode that is given by its name; anything else as it is."""
+    return _index(who, mode, MODES[mode], value) if isinstance(value, str) else value
+
+
+def _index(who: str, what: str, names: Sequence[str], value: str) -> int:
     if value not in names:
-        raise ValueError(f"tensor_map: {what} must be one of {', '.join(map(repr, names))}, got {value!r}")
+        raise ValueError(f"{who}: {what} must be one of {', '.join(map(repr, names))}, got {value!r}")
     return names.index(value)
 
 
 def _element_type(dtype: str, given: Any) -> int:
-    force = -1 if given is None else _number("dtype", DTYPES, given)
+    force = -1 if given is None else given
+    if isinstance(force, str):
+        force = _index("tensor_map", "dtype", DTYPES, force)
     number = _core.tensormap_dtype(dtype, force)
     if number is None and given is None:
         raise TypeError(f"tensor_map: no tensor map has elements of dtype {dtype}")
@@ -113,10 +118,7 @@ def tensor_map(
         (0,) * spatial if upper_corner is None else tuple(upper_corner),
         channels,
         pixels,
-        _number("interleave", INTERLEAVE, interleave),
-        _number("swizzle", SWIZZLE, swizzle),
-        _number("l2_promotion", L2_PROMOTION, l2_promotion),
-        _number("oob_fill", OOB_FILL, oob_fill),
+        *(number("tensor_map", *m) for m in zip(MODES, (interleave, swizzle, l2_promotion, oob_fill), strict=True)),
     )
     over = f"im2col, {channels} channels, {pixels} pixels" if im2col else f"box {tuple(box)}"
     return TensorMap(tensor, fields, offset, f"<tirx.TensorMap of {a['dtype']} {tuple(dims)}, {over}>")

@@ -54,7 +54,8 @@ encode_number(encoder *s, int64_t *field)
         return true;
     *field = TX_TM_UNKNOWN;
     if (!tx_is_int(n->dtype)) {
-        tx_fail(s->c, encode_span(s, s->at - 1), TX_E_TENSORMAP_NUMBER, tx_dtype_name(s->c, n->dtype));
+        tx_fail(s->c, encode_span(s, s->at - 1), TX_E_TENSORMAP_NUMBER,
+                n->op == TX_OP_STR ? "a string" : tx_dtype_name(s->c, n->dtype));
         return false;
     }
     if ((reg = tx_plan_expr(s->k, n)) == PLAN_NO_REG || TX_NEVER(s->out->nfills == MAX_NUMBERS))

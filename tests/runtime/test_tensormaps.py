@@ -76,6 +76,11 @@ SPELLINGS = {
 }
 
 
+SPELLINGS["names"] = lambda m, A: T.tensormap_encode_tiled(
+    *(m, A, *NUMBERS), descriptor_dtype="float16", rank=2, swizzle="64B", l2_promotion="64B", oob_fill="nan"
+)
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_spellings(spelling):
     a = aligned((32, 64), "float16")
@@ -360,6 +365,9 @@ def test_map_that_nothing_encodes():
     )
 
 
+SWIZZLES = MODES.split(", ")
+
+
 @pytest.mark.parametrize(
     "call, text",
     [
@@ -382,6 +390,10 @@ def test_map_that_nothing_encodes():
             lambda: T.tensormap_encode_tiled(0, 1, 2, descriptor_dtype="float16", rank=2.0),
             "tensormap_encode_tiled: rank must be a Python int, got 2.0",
         ),
+        (
+            lambda: T.tensormap_encode_tiled(*range(9), descriptor_dtype="float16", rank=2, swizzle="16B"),
+            f"tensormap_encode_tiled: swizzle must be one of {', '.join(map(repr, SWIZZLES))}, got '16B'",
+        ),
     ],
 )
 def test_front_end(call, text):
@@ -392,6 +404,14 @@ def test_front_end(call, text):
             call()
 
     assert text in str(e.value)
+
+
+def test_no_map_of_another_type():
+    with pytest.raises(tirx.DiagnosticError, match="does not take a pointer"):
+
+        @T.prim_func
+        def k(A: T.Buffer((32, 64), "float16")):
+            m: T.let[T.int32] = T.tvm_stack_alloca("tensormap", 1)
 
 
 def test_no_map_on_the_device():
@@ -489,7 +509,7 @@ def quoted(names) -> str:
         (lambda a: tirx.tensor_map(a, (8, 257)), "tensor map: box[1] is 257, expected 1..256"),
         (
             lambda a: tirx.tensor_map(a, (8, 8), swizzle="256B"),
-            f"tensor_map: swizzle must be one of {quoted(MODES.split(', '))}, got '256B'",
+            f"tensor_map: swizzle must be one of {quoted(SWIZZLES)}, got '256B'",
         ),
         (
             lambda a: tirx.tensor_map(a, (8, 8), dtype="TF32"),

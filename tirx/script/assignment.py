@@ -501,7 +501,7 @@ class Assignments:
         before = self.scope.names.get(name)
         if before.__class__ is Expr and before.dtype == "handle" and self.scope.is_outer(name):
             self.ctx.fail("POINTER_REASSIGNED", name)
-        if self.is_fresh(value) and value.__class__ is Expr and value.elem == "tensormap":
+        if self.is_fresh(value) and value.__class__ is Expr and value.elem == "tensormap" and annotation.dtype is None:
             self.take_fresh(value, name)
             self.bind_target(node.target, value)
             return

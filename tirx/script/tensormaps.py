@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tirx import _core
+from tirx import _core, tensormap
 from tirx.script import ops, state
 
 TILED = "runtime.cuTensorMapEncodeTiled"
@@ -47,7 +47,8 @@ def _encode(
         data = data.data
     dtype = _core.parse_dtype(descriptor_dtype)
     forced = () if force == -1 else (force,)
-    return ops.call_packed(packed, where, dtype, rank, data, *rest, *fields[2:], *forced)
+    modes = [tensormap.number(what, *m) for m in zip(tensormap.MODES, fields[2:], strict=True)]
+    return ops.call_packed(packed, where, dtype, rank, data, *rest, *modes, *forced)
 
 
 def tensormap_encode_tiled(
@@ -61,7 +62,7 @@ def tensormap_encode_tiled(
     force_cu_dtype: int = -1,
 ) -> ops.Receipt:
     """Encodes a map: (map, address, *dims, *strides, *box, *element_strides), innermost dimension first; strides are in
-    bytes, and the innermost dimension has none."""
+    bytes, and the innermost dimension has none. The modes are names or numbers: swizzle="128B" is swizzle=3."""
     fields = (descriptor_dtype, rank, interleave, swizzle, l2_promotion, oob_fill)
     count = 4 * rank - 1 if isinstance(rank, int) else 0
     return _encode("tensormap_encode_tiled", TILED, args, count, "4 * rank - 1", fields, force_cu_dtype)
