@@ -362,6 +362,18 @@ with_payload(tx_py_context *ctx, const tx_node *n, const char *name, PyObject *v
     return made ? made : tx_py_raise(ctx);
 }
 
+/* A statement given as such, a list of them, or None for nothing. NULL: raised. */
+static const tx_node *
+as_statement(tx_py_context *ctx, PyObject *x)
+{
+    const tx_node *nothing = x == Py_None ? tx_seq(ctx->c, NULL, 0) : NULL, *some;
+
+    if (nothing)
+        return nothing;
+    /* any statement shows what is expected */
+    return (some = tx_seq(ctx->c, NULL, 0)) ? tx_py_replacement(ctx, some, x) : tx_py_raise(ctx);
+}
+
 static const tx_node *
 with_child(tx_py_context *ctx, const tx_node *n, int i, bool star, PyObject *value)
 {
@@ -382,8 +394,8 @@ with_child(tx_py_context *ctx, const tx_node *n, int i, bool star, PyObject *val
         PyObject *x = star ? PyTuple_GetItem(items, (Py_ssize_t)k - i) : value;
         const tx_node *now = n->arg[k];
         if (!now) { /* an arm or a value that is not there: Else, Return */
-            ok = x == Py_None || (args[k] = n->op == TX_OP_IF && tx_py_is_expr(x) ? ((tx_py_expr *)x)->node
-                                                                                  : tx_py_as_node(ctx, x, TX_VOID));
+            args[k] = x == Py_None ? NULL : n->op == TX_OP_IF ? as_statement(ctx, x) : tx_py_as_typed(ctx, x);
+            ok = args[k] || x == Py_None;
         } else if (x == Py_None && n->op == TX_OP_IF && k == 2) {
             args[k] = NULL;
         } else {
@@ -421,18 +433,6 @@ tx_py_node_replace(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 /* ---- statements one by one --------------------------------------------------------------------------------------- */
-
-/* A statement given as such, a list of them, or None for nothing. NULL: raised. */
-static const tx_node *
-as_statement(tx_py_context *ctx, PyObject *x)
-{
-    const tx_node *nothing = x == Py_None ? tx_seq(ctx->c, NULL, 0) : NULL, *some;
-
-    if (nothing)
-        return nothing;
-    /* any statement shows what is expected */
-    return (some = tx_seq(ctx->c, NULL, 0)) ? tx_py_replacement(ctx, some, x) : tx_py_raise(ctx);
-}
 
 /* make_statement(ctx, class, fields...): for tirx.ir, whose classes check how many there are. */
 static PyObject *

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import kernels
 import numpy as np
@@ -232,3 +234,73 @@ def test_rebuilding_every_node_changes_nothing(name):
     again = tirx.rewrite(g, lambda n: n.replace(value=n.value) if isinstance(n, (ir.BufferStore, ir.Cast)) else None)
     assert tirx.structural_equal(again, g)
     kernels.check(kernels.KERNELS[name], tirx.compile(again, target="cpu", externs=kernels.KERNELS[name].externs))
+
+
+HOSTILE = """
+import random
+import tirx
+from tirx import T, ir, _core
+random.seed({seed})
+
+def make():
+    @T.prim_func
+    def k(A: T.Buffer((8, 8), "float32"), n: T.int32, h: T.handle):
+        H = T.match_buffer(h, (n,), "float32")
+        T.device_entry()
+        tx, ty = T.thread_id([8, 4])
+        L = T.alloc_local((4,), "float32")
+        T.attr({{"a": 1}})
+        for i in T.serial(n, annotations={{"b": 2}}):
+            if i < tx and n > 3:
+                A[tx, 0:4] = A[tx, 4:8] + T.Broadcast(H[i], 4)
+            else:
+                T.cuda.cta_sync()
+            while L[0] < 2.0:
+                L[0] = T.Select(i > 2, L[1], T.exp(L[2])) + T.cast(i, "float32")
+                break
+        assert n > 0, "text"
+        return
+    return k
+
+f = make()
+base = [1, -1, 2.5, True, None, "x", (), [], (1, 2), {{}}, object(), 2**70, float("nan"), f, T, ir.For]
+names = [n for c in ir.CLASSES.values() for n in getattr(c, "_fields", ())] + ["kind", "unroll", "nosuch"]
+seen = made = 0
+for turn in range(600):
+    if turn % 50 == 0:
+        f = make()
+        old = list(ir.nodes(f))
+        pool = base + old + list(ir.nodes(tirx.lower(f, target="cuda:sm_90a"))) + [f.params[0][1]]
+    pick = lambda: random.choice(pool)
+    try:
+        what = random.randrange(5)
+        if what == 0:
+            x = random.choice(old)
+            pool.append(x.replace(**{{random.choice(names): pick()}}))
+        elif what == 1:
+            c = random.choice(list(ir.CLASSES.values()))
+            pool.append(c(*[pick() for _ in range(random.randrange(4))]))
+        elif what == 2:
+            g = tirx.rewrite(f, lambda n: pick() if random.random() < 0.1 else None)
+            g.script(), tirx.structural_hash(g)
+            tirx.lower(g, target="cuda:sm_90a")
+            made += 1
+        elif what == 3:
+            a, b = pick(), pick()
+            tirx.structural_equal(a, b, True), a == b, hash(a), repr(a)
+        else:
+            x = random.choice(pool)
+            [getattr(x, n, None) for n in names], repr(x)
+    except Exception:
+        seen += 1
+print("done", seen > 100)
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_crashes_the_interpreter(seed, tmp_path):
+    """Random replacements, living and of other functions: exceptions only."""
+    (tmp_path / "hostile.py").write_text(HOSTILE.format(seed=seed))
+    command = [sys.executable, "-X", "faulthandler", str(tmp_path / "hostile.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout == "done True\n", done.stderr[-3000:]
