@@ -21,8 +21,8 @@ the full box, also at the edges of the tensor, where the engine fills in zeros.
     the others   ------------------------------------------------------- wait
 
 Why the tile is swizzled. A box of 64 x 64 two-byte elements has rows of 128 bytes, which is once round the 32 banks of
-shared memory: reading down a column would hit the same bank again and again. With swizzle="128B" the engine permutes the
-eight 16-byte pieces of a row by exclusive or with the row number, so that a column meets eight banks instead of one.
+shared memory: reading down a column would hit the same bank again and again. With swizzle="128B" the engine permutes
+the eight 16-byte pieces of a row by exclusive or with the row number, so that a column meets eight banks, not one.
 Everything stays in its row of 128 bytes; whoever reads the tile has to do the same exclusive or. The row number is that
 of the address in shared memory, which is why the tile starts at a multiple of 1024: then it is the row of the box.
 
