@@ -26,7 +26,6 @@ from tirx import _core
 from . import programs, reference, shrink
 from . import scalars as S
 
-programs.WITHOUT |= {name for name in ("vload", "vstore", "astype") if not hasattr(_core.Buffer, name)}
 NUMPY = {t: np.dtype(getattr(ml_dtypes, t, None) or t) for t in S.DTYPES if t != "float4_e2m1fn"}
 WORD = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

@@ -74,15 +74,16 @@ def includes() -> list[str]:
     return [f"-I{sysconfig.get_paths()['include']}", f"-I{numpy.get_include()}"]
 
 
-def level(source: str) -> str:
-    return "-O0" if source == "emu/run.c" else "-O1"
+def own_flags(source: str) -> list[str]:
+    """The interpreter alone, without its copies for other processors, which take long."""
+    return ["-O0", "-DTX_AMALGAM"] if source == "emu/run.c" else ["-O1"]
 
 
 def compile_one(source: str, csrc: list[Path], out: Path, base: Path) -> None:
     """The first folder of csrc that has the file and its headers wins."""
     out.parent.mkdir(parents=True, exist_ok=True)
     at = next(c / source for c in csrc if (c / source).exists())
-    command = ["cc", *FLAGS, "-DTX_DEBUG", level(source), *(f"-I{c}" for c in csrc), *includes(), "-c", str(at)]
+    command = ["cc", *FLAGS, "-DTX_DEBUG", *own_flags(source), *(f"-I{c}" for c in csrc), *includes(), "-c", str(at)]
     subprocess.run([*command, "-o", str(out)], check=True, cwd=base)
 
 

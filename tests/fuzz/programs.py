@@ -27,7 +27,6 @@ SAME_BITS = {
     t: [u for u in S.DTYPES if u != t and u != "bool" and S.BITS[u] == S.BITS[t]] for t in S.DTYPES if t != "bool"
 }
 STORABLE = tuple(t for t in S.DTYPES if S.BITS[t] >= 6)  # one to an address: what tensors of NumPy arrays can hold
-WITHOUT: set[str] = set()  # methods of buffers that are not there
 ATOMIC = ("int32", "uint32", "int64", "uint64")
 
 
@@ -219,9 +218,7 @@ class Program:
             return f'T.Cast("{t}", {e})'
         if k == 2:
             return f"T.cast({e}, T.{t})"
-        method = e.isidentifier() and ("astype" not in WITHOUT or any(
-            v.name == e and v.kind != "cell" and e[0] != "p" for v in self.vars))  # fmt: skip
-        return f'{e}.astype("{t}")' if method else f"T.cast({e}, T.{t})"
+        return f'{e}.astype("{t}")' if e.isidentifier() else f"T.cast({e}, T.{t})"
 
     def expr(self, t: str, d: int) -> str:
         if d <= 0 or self.chance(0.12):
@@ -297,7 +294,7 @@ class Program:
                     step = S.BITS[t] // 8
                     pointer = f'T.ptr_byte_offset({r.choice([f"{a.name}.data", f"{a.name}.ptr_to([0])"])}, ({at}) * {step}, "{t}")'
                 return f'T.cuda.ldg({pointer}, "{t}")'
-        if k == 4 and "vload" not in WITHOUT:
+        if k == 4:
             found = [a for a in self.arrays if a.t == t and a.where == "in" and a.symbol is None and a.shape[-1] >= 4]
             if found:
                 a = r.choice(found)
@@ -636,7 +633,7 @@ class Program:
                 lines = [f'{name} = T.alloc_local((1,), "{t}x{n}")', f"{name}[0] = {e}"]
                 return [*lines, f"{target} = {name}[0]"]
             return [*lines, f"{name} = {self.vector_op(t, n, name)}", f"{target} = {name}"]
-        if self.chance(0.2) and "vstore" not in WITHOUT:
+        if self.chance(0.2):
             return [f"{a.name}.vstore([{self.row(a)}, {at}], {self.vector_exact(a.t, n)})"]
         return [f"{target} = {e}"]
 
@@ -667,7 +664,7 @@ class Program:
                 form = r.randrange(3)
                 if form == 0:
                     return f"{a.name}[{head}{at}:{at + n}:1]", a.t
-                if form == 1 and "vload" not in WITHOUT:
+                if form == 1:
                     return f'{a.name}.vload([{head}{at}], "{a.t}x{n}")', a.t
                 return f"{a.name}[{head}T.ramp({at}, 1, {n})]", a.t
         if k < 0.5:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import itertools
 import re
 
+import numpy as np
 import pytest
-from script.kernels import body, kernel
+from script.kernels import body, kernel, run
 
 import tirx
 from tirx.script import tirx as T
@@ -295,3 +296,10 @@ def test_operands_of_atomics(call, message):
 def test_functions_from_outside_have_a_name(call):
     with pytest.raises(tirx.DiagnosticError, match="T.call_extern needs the name of a function, got"):
         kernel(f"T.call_extern({call})")
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+def test_the_value_of_a_variable_in_another_dtype(dialect):
+    f = kernel("c: T.float32 = A[tx] + 0.75\nB[tx] = c.astype('int32') + c.astype(T.int8)", dialect)
+    _, b = run(f)
+    np.testing.assert_array_equal(b, 2 * np.arange(64))

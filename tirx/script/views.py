@@ -700,6 +700,11 @@ def _lanes(dtype: str) -> int:
     return int(parts[2]) if parts is not None and dtype not in _BITS else 1
 
 
+def astype(b: Any, dtype: Any) -> Any:
+    """The value of a variable (a buffer of one element) in another dtype."""
+    return _core.cast(state.need(".astype").ctx, dtype, b)
+
+
 def vload(b: Any, begin: Any, dtype: Any = None, predicate: Any = None) -> Any:
     """The elements from `begin` on, as many as `dtype` has lanes; 0 where a lane of `predicate` is false."""
     wanted = b.dtype if dtype is None else _core.parse_dtype(dtype)
@@ -750,6 +755,7 @@ def _install() -> None:
         elem_offset_of,
         offset_of,
         access_ptr,
+        astype,
         vload,
         vstore,
     ):
