@@ -855,6 +855,8 @@ def test_every_name_is_used():
     found = {n for n in dir(T) if not n.startswith("_") and not isinstance(getattr(T, n), modules)} - known
     if found:
         here = Path(__file__).resolve()
-        texts = (f.read_text() for f in here.parents[1].rglob("*") if f.suffix in (".py", ".txt") and f != here)
+        places = (here.parents[1], here.parents[2] / "examples")
+        files = (f for place in places for f in place.rglob("*") if f.suffix in (".py", ".txt") and f != here)
+        texts = (f.read_text() for f in files)
         found -= set(re.findall(r"\bT\.(\w+)", "\n".join(texts)))
     assert found == set()

@@ -344,10 +344,6 @@ def test_a_name_error_of_a_helper_passes_as_it_is():
         tirx.from_source("nosuch\n" + text)
 
 
-def generator(A):
-    yield A
-
-
 async def coroutine(A):
     pass
 
@@ -357,8 +353,7 @@ async def coroutine(A):
     "thing, message",
     [
         (lambda A: 1, "Expect a function with statements, but got: <function <lambda>"),
-        (generator, "Expect a plain function, but got a generator or an async one: <function generator"),
-        (coroutine, "Expect a plain function, but got a generator or an async one: <function coroutine"),
+        (coroutine, "Expect a plain function, but got an async one: <function coroutine"),
         (len, "Expect a function, but got: <built-in function len>"),
         (int, "Expect a function, but got: <class 'int'>"),
         ("text", "Expect a function, but got: 'text'"),

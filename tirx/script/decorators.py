@@ -14,7 +14,8 @@ from tirx.script.annotations import Constexpr, TensorType
 from tirx.script.parser import Options, is_typing_optional, parse_function
 
 _OPTIMIZED = 1  # inspect.CO_OPTIMIZED: the code of a function
-_NO_PLAIN_FUNCTION = 0x20 | 0x80 | 0x200  # inspect.CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+_ASYNC = 0x80 | 0x200  # inspect.CO_COROUTINE, CO_ASYNC_GENERATOR
+_NO_PLAIN_FUNCTION = 0x20 | _ASYNC  # and CO_GENERATOR: it would run to its first yield only
 
 
 def prim_func(
@@ -97,8 +98,8 @@ def _check_function(f: Any) -> None:
         raise TypeError(f"Expect a function, but got: {f!r}")
     if f.__name__ == "<lambda>":
         raise TypeError(f"Expect a function with statements, but got: {f!r}; write it with def")
-    if f.__code__.co_flags & _NO_PLAIN_FUNCTION:
-        raise TypeError(f"Expect a plain function, but got a generator or an async one: {f!r}")
+    if f.__code__.co_flags & _ASYNC:  # a yield is refused where it stands
+        raise TypeError(f"Expect a plain function, but got an async one: {f!r}")
 
 
 def _source(f: Any) -> source.Source:
