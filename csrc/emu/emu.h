@@ -21,6 +21,7 @@ typedef struct tx_emu_arg {
     void *target;
     size_t target_nbytes, target_before;
     bool target_readonly;
+    const char *target_name; /* for reports; NULL: the map's */
 } tx_emu_arg;
 
 typedef struct tx_emu_program tx_emu_program; /* immutable, shared by threads; holds all it needs (no context) */

@@ -24,6 +24,15 @@ tx_vm_tensormap(const tx_vm *vm, uint64_t pointer, tx_tensormap *t, const char *
     return tx_tensormap_decode(bytes, t);
 }
 
+const char *
+tx_vm_global_name(const tx_vm *vm, uint32_t mem)
+{
+    const tx_memory *m = &vm->p->mems[mem];
+    const char *name = m->target ? vm->l->args[m->param].target_name : NULL;
+
+    return name ? name : m->name;
+}
+
 bool
 tx_vm_global_at(const tx_vm *vm, uint64_t address, uint32_t *mem, int64_t *off)
 {

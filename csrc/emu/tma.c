@@ -279,7 +279,7 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     int64_t off;
     if (!tx_vm_global_at(vm, t->address, &mem, &off))
         return tma_complain(a, l, "out_of_bounds", NULL, "the map's address lies in no tensor of the kernel", 0, 0);
-    const char *name = vm->p->mems[mem].name;
+    const char *name = tx_vm_global_name(vm, mem);
     j->base = vm->mem[mem].base + off;
     j->es = (uint32_t)tx_tensormap_bits(t->dtype) / 8;
     j->inner = (uint32_t)(t->im2col ? t->channels : t->box[0]) * j->es;

@@ -420,6 +420,7 @@ bool tx_vm_tensormap(const tx_vm *vm, uint64_t pointer, tx_tensormap *t, const c
 /* The memory in which a host address lies, and the offset there (vm->mem[*mem].base + *off == address): a tensor that the
  * kernel has as an argument if one contains the address, else the tensor behind a map. false: in none of them. */
 bool tx_vm_global_at(const tx_vm *vm, uint64_t address, uint32_t *mem, int64_t *off);
+const char *tx_vm_global_name(const tx_vm *vm, uint32_t mem); /* how reports call it */
 
 /* warp.c */
 int tx_vm_warp_op(tx_vm *vm, tx_frag *f, const tx_insn *in); /* WSYNC SHFL VOTE WREDUCE */

@@ -100,6 +100,7 @@ tx_plan_map_operand(plan_call *k, const plan_operand *o, tx_emu_arg *to)
         to->target_before = (size_t)a->dims[TX_MAP_BEFORE];
     } else if (o->kind == PLAN_MAP && a->kind == TX_ARG_TENSOR) {
         to->target = a->v.p;
+        to->target_name = k->p->params[k->slot[o->param].by->param].buffer_name;
         tx_arg_reach(a, &to->target_nbytes, &to->target_before);
     }
 }
