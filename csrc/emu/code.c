@@ -385,6 +385,8 @@ note_addressed(tx_code *g, const tx_node *n, int depth)
     if ((n->op == TX_OP_LOAD || n->op == TX_OP_STORE || n->op == TX_OP_DECL) && n->u.buf->data->buffer &&
         n->u.buf->dtype != n->u.buf->data->buffer->dtype)
         tx_code_learn(g, n->u.buf->data, FACT_ADDRESSED);
+    if (n->op == TX_OP_DECL && n->arg[0]->op == TX_OP_BUFFER_DATA && n->arg[0]->u.buf->data == n->u.buf->data)
+        return; /* a view of the same elements needs no address */
     for (uint32_t i = 0; i < n->nargs; i++)
         note_addressed(g, n->arg[i], depth + 1);
 }

@@ -229,6 +229,24 @@ tx_code_store_ptr(tx_code *g, tx_val ptr, tx_val v, uint32_t site)
     g->code.at[at].site = site;
 }
 
+/* Two elements to a byte: which of the two stands in operand c. */
+static uint32_t
+code_mem_nibble(tx_code *g, unsigned op, tx_val base, tx_val idx, tx_dtype t, bool to_row, uint32_t d, tx_val *v)
+{
+    tx_val ptr = code_mem_element(g, base, t, idx);
+    tx_val odd = tx_code_bin(g, TX_OP_BAND, TX_I32, tx_code_cast(g, TX_I32, idx), tx_val_int(TX_I32, 1));
+    if (to_row)
+        ptr = tx_code_to_row(g, ptr);
+    bool row = ptr.form == VF_ROW;
+    if (row)
+        odd = tx_code_to_row(g, odd);
+    if (op == V_LDP)
+        *v = tx_val_new(g, t, row), d = v->reg;
+    bool row_value = op == V_LDP ? row : v->form == VF_ROW;
+    return tx_code_emit(g, op, tx_kind(t) | (row ? TX_ACC_ADDR_V : 0) | (row_value ? TX_ACC_VAL_V : 0), d,
+                        tx_code_operand(g, &ptr), op == V_LDP ? 0 : tx_code_operand(g, v), tx_code_operand(g, &odd), 1);
+}
+
 /* ---- loads and stores by index --------------------------------------------------------------------------------------- */
 
 /* First of the three rows of a memory access, for elements of scalar type t. */
@@ -357,6 +375,12 @@ tx_code_load(tx_code *g, const tx_node *n, unsigned lane)
     if (st.kind == ST_PTR || g->mems.at[st.mem].scope == TX_LOCAL) {
         tx_val base = st.kind == ST_PTR ? st.ptr : pointer_const(st.mem, 0);
         unsigned scope = st.kind == ST_PTR ? b->scope : TX_LOCAL;
+        if (tx_bits(t) == 4) {
+            tx_val nibble;
+            uint32_t at = code_mem_nibble(g, V_LDP, base, idx, t, scope == TX_LOCAL, 0, &nibble);
+            g->code.at[at].site = site;
+            return nibble;
+        }
         tx_val v = tx_code_deref(g, tx_code_ptr_add(g, base, idx, tx_dtype_bytes(t)), t, scope, site);
         if (v.form != VF_NONE)
             code_mem_whole(g, &st, b, lane);
@@ -408,6 +432,11 @@ store_one(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, tx_val
     }
     if (st->kind == ST_PTR || g->mems.at[st->mem].scope == TX_LOCAL) {
         tx_val base = st->kind == ST_PTR ? st->ptr : pointer_const(st->mem, 0);
+        if (tx_bits(t) == 4) {
+            uint32_t at = code_mem_nibble(g, V_STP, base, idx, t, false, 0, &v);
+            g->code.at[at].site = site;
+            return;
+        }
         tx_code_store_ptr(g, tx_code_ptr_add(g, base, idx, tx_dtype_bytes(t)), v, site);
         return;
     }

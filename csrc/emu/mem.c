@@ -69,6 +69,11 @@ place_of(const tx_vm *vm, const tx_frag *f, const tx_insn *in, unsigned kind, ui
     if (through_pointer(in)) {
         uint64_t ptr;
         memcpy(&ptr, f->R + in->a + (in->aux & TX_ACC_ADDR_V ? lane * 8 : 0), 8);
+        if (kind == TX_KIND_E2M1FN && in->imm & 1) { /* c says which half of the byte */
+            int32_t odd;
+            memcpy(&odd, f->R + in->c + (in->aux & TX_ACC_ADDR_V ? lane * 4 : 0), 4);
+            p->nibble = odd & 1 ? 4 : 0;
+        }
         return tx_ptr_split(ptr, vm->p->nmems, &p->mem, &p->off) || peer_place(vm, ptr, p);
     }
     unsigned form = (in->op - (in->op >= V_ST_8_S ? V_ST_8_S : V_LD_I8_S)) % 3;

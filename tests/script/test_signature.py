@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import tirx
@@ -203,6 +204,28 @@ def test_optional_parameters():
     assert tirx.structural_equal(tirx.from_source(less.script()), less)
     with pytest.raises(TypeError, match="optional parameters only accept None; pass actual tensors when calling"):
         optional_g1.specialize(b=3)
+
+
+def test_optional_parameters_at_the_call():
+    """An absent one is left out of the call in g1, and None in g2; a present one is a tensor."""
+    a, b, c, d = (np.arange(8, dtype=np.int32) * 10**k for k in range(4))
+    whole = tirx.compile(optional_g1.specialize(), target="cpu")
+    whole(x := a.copy(), b)
+    assert (x == b).all()
+    with pytest.raises(TypeError, match="expected Tensor"):
+        whole(x, None)
+    tirx.compile(optional_g1.specialize(b=None), target="cpu")(x)
+    assert (x == 0).all()
+    full = tirx.compile(optional_g2.specialize(), target="cpu")
+    full(x := a.copy(), b, c, d)
+    assert (x == a + b + c + d).all()
+    with pytest.raises(TypeError, match="expected Tensor"):
+        full(x, b, None, d)
+    less = tirx.compile(optional_g2.specialize(b=None, d=None), target="cpu")
+    less(x := a.copy(), None, c, None)
+    assert (x == a + c).all()
+    with pytest.raises(TypeError):
+        less(x, b, c, None)
 
 
 def test_an_absent_parameter_used_without_a_guard():

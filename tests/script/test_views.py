@@ -245,7 +245,7 @@ def test_an_index_outside_of_a_view(declare, index, text):
         ("V = T.decl_buffer((9,), 'float32', data=A.data, elem_offset=-4)", "s", "V[0] is outside the memory of A"),
         ("V = A.sub[s + 60:s + 68]", "7", "V[7] is outside the memory of A, which has 256 bytes"),
         ("S = T.alloc_shared((4,))\nV = T.decl_buffer((9,), data=S.data)", "5 + s", "V[5] is outside the memory of S"),
-        ("S = T.alloc_local((4,))\nV = T.decl_buffer((9,), data=S.data)", "5 + s", "V[5] is outside the memory of S"),
+        ("S = T.alloc_local((4,))\nV = T.decl_buffer((9,), data=S.data)", "5 + s", "V[5] is outside its 4 elements"),
         (
             "P = T.SMEMPool()\nU = P.alloc((4,))\nP.commit()\nV = T.decl_buffer((9,), data=P.ptr)",
             "5 + s",
@@ -362,3 +362,42 @@ def test_ends_of_a_slice_that_read_memory_or_have_an_effect():
     assert body(f"x = A.sub[{call}:{call} + 4]").count("atomic_add") == 2, "each call is made once"
     with pytest.raises(tirx.DiagnosticError, match="the slice of dimension 0 of buffer A has no constant length"):
         kernel(f"A[{call}:{call} + 4] = 1.0")
+
+
+# ---- element types -------------------------------------------------------------------------------------------------
+
+# body -> what A (float32) or B (int32) holds, from the bytes as NumPy reads them
+TYPED = {
+    "q = T.alloc_local((8,), 'float4_e2m1fn')\nfor i in range(8):\n    q[i] = T.float32(0.5) * i\n"
+    "u = q.view('uint8')\nB[tx] = u[tx % 4]": ("B", [0x10, 0x32, 0x44, 0x65]),
+    "u = T.alloc_local((4,), 'uint8')\nu[0:4] = 0x25\nu[2] = 0x71\nq = u.view('float4_e2m1fn').sub[2:6]\n"
+    "A[tx] = T.cast(q[tx % 4], 'float32')": ("A", [3.0, 1.0, 0.5, 6.0]),
+    "q = T.alloc_local((4, 6), 'float4_e2m1fn')\nq[:, :] = 1.5\nq[1, 2] = 4.0\np = q.permute(1, 0)\n"
+    "A[tx] = T.cast(p[2, tx % 4], 'float32')": ("A", [1.5, 4.0, 1.5, 1.5]),
+    "h = T.alloc_local((8,), 'float8_e4m3fn')\nh[0:8] = 1.5\nw = h.view('int32')\nB[tx] = w[tx % 2]": (
+        "B",
+        [0x3C3C3C3C] * 4,
+    ),
+    "h = T.alloc_local((4,), 'bfloat16')\nh[0:4] = 1.0\nw = h.view('uint32')\nB[tx] = T.cast(w[tx % 2], 'int32')": (
+        "B",
+        [0x3F803F80] * 4,
+    ),
+    "m = T.alloc_local((4,), 'bool')\nm[0:4] = True\nu = m.view('uint8')\nB[tx] = u[tx % 4]": ("B", [1] * 4),
+    "d = T.alloc_local((4,), 'float64')\nd[0:4] = 1.0\nw = d.view('uint32')\nB[tx] = T.cast(w[tx % 4], 'int32')": (
+        "B",
+        [0, 0x3FF00000] * 2,
+    ),
+    "v = T.alloc_local((4,), 'float32x4')\nv[0:4] = 2.0\nv[1] = T.broadcast(3.0, 4)\n"
+    "f = v.view('float32').view(4, 4)\nA[tx] = f[tx % 4, 3]": ("A", [2.0, 3.0, 2.0, 2.0]),
+    "x: T.float32 = 1.0\ny = x.view('int32')\nB[tx] = y": ("B", [0x3F800000] * 4),
+    "x: T.float32 = 1.0\ny = x.view('int32')\ny = 0x40000000\nA[tx] = x": ("A", [2.0] * 4),
+}
+
+
+@pytest.mark.parametrize("text", TYPED, ids=lambda t: t.partition("'")[2].partition("'")[0] or "cell")
+def test_element_types(text, nvrtc):
+    which, want = TYPED[text]
+    f = kernel(text)
+    got = run(f)["AB".index(which)]
+    np.testing.assert_array_equal(got[:4], want)
+    assert tirx.compile(f, target="cuda:sm_100a").cubin[:4] == b"\x7fELF"
