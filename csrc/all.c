@@ -100,6 +100,7 @@
 #include "emu/report.c"
 #include "emu/run.c"
 #include "emu/sched.c"
+#include "emu/tc_mma.c"
 #include "emu/tc_work.c"
 #include "emu/tensormap.c"
 #include "emu/tma.c"

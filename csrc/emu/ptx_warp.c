@@ -127,8 +127,7 @@ TX_PTX_ROW(griddep, PH_NOTHING)
 
 // clang-format off
 #define LATER(n) TX_PTX_ROW(n, PH_LATER)
-LATER(clc_try) LATER(clc_query)
-LATER(tc_mma) LATER(tc_mma_sp) LATER(tc_mma_ws)
+LATER(clc_try) LATER(clc_query) LATER(tc_mma_sp)
 LATER(wgmma_sp)
 LATER(st_bulk) LATER(st_async) LATER(red_async) LATER(multimem)
     // clang-format on

@@ -349,7 +349,18 @@ tx_tmem_read_cells(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, 
         return true;
     tx_emu_report *r = tx_tmem_report(a, lane, "uninitialised");
     tx_report_text(r, "%s of tmem lane %u, column %u, which nobody has written", role_of(a), tmem_lane, column);
-    return tx_report_end(a->vm, r) == TX_RUN_ON;
+    tx_order *o = tx_shadow_order(a->f->warp->cta);
+    if (!o)
+        return tx_report_end(a->vm, r) == TX_RUN_ON;
+    if (!a->vm->unwritten.set) { /* kept back: a work that is issued later, without order, tells more */
+        a->vm->unwritten.set = true;
+        a->vm->unwritten.report = *r;
+        a->vm->unwritten.cta = a->f->warp->cta;
+        a->vm->unwritten.granule = UINT32_MAX;
+        a->vm->unwritten.thread = a->f->warp->index * TX_LANES + lane;
+        a->vm->unwritten.site = a->in->site, a->vm->unwritten.time = o->e.now;
+    }
+    return true;
 }
 
 /* ---- who may touch what ------------------------------------------------------------------------------------------ */
@@ -391,8 +402,11 @@ may_touch(const tx_act *a, uint32_t lane, const tx_order *o, const tmem_record *
     if (r->reads && !piped && !(work && tmem_seen(o, me, &r->flight)))
         return too_early(a, lane, o, "async", &r->flight, "that is still being read by");
     for (uint32_t i = 0; i < TMEM_READERS; i++)
-        if (!tmem_seen(o, me, &r->read[i]))
-            return too_early(a, lane, o, "race", &r->read[i], "that is not ordered after");
+        if (!tmem_seen(o, me, &r->read[i])) {
+            if (a->vm->unwritten.granule == UINT32_MAX)
+                a->vm->unwritten.set = false;
+            return too_early(a, lane, o, work ? "async" : "race", &r->read[i], "that is not ordered after");
+        }
     return true;
 }
 
