@@ -248,7 +248,7 @@ def query_cancel_first_ctaid_x(dst: Any, handle: Any, *, use_ld_acquire: bool = 
         raise TypeError("query_cancel_first_ctaid_x writes into a variable: dst: T.uint32")
     response = T.local_scalar("uint128")
     canceled = T.local_scalar("bool")
-    pointer = handle.data if isinstance(handle, Buffer) else handle
+    pointer = handle.start if isinstance(handle, Buffer) else handle
     T.ptx["ld.acquire.cta.shared.b128" if use_ld_acquire else "ld.shared.b128"](response, pointer)
     T.ptx["clusterlaunchcontrol.query_cancel.is_canceled.pred.b128"](canceled, response)
     T.assign(dst, T.uint32(0xFFFFFFFF))

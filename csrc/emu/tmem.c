@@ -148,9 +148,13 @@ wait_here(const tx_act *a)
     return TX_RUN_BLOCK;
 }
 
+/* No other CTA of the pair: it has not started yet, or there is none. */
 static int
 alone(const tx_act *a)
 {
+    const uint32_t *c = a->vm->l->cluster;
+    if (c[0] * c[1] * c[2] % 2 == 0)
+        return wait_here(a);
     tx_emu_report *r = tx_tmem_report(a, tx_first_lane(a->f->m), "tmem");
     tx_report_text(r, "%s with cta_group::2 in a CTA without a pair: launch clusters of an even number of CTAs",
                    role_of(a));
@@ -365,10 +369,11 @@ tx_tmem_read_cells(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, 
 
 /* ---- who may touch what ------------------------------------------------------------------------------------------ */
 
+/* Works of one thread run in order: work says that the one that asks is one. */
 static bool
-tmem_seen(const tx_order *o, uint32_t me, const tmem_event *e)
+tmem_seen(const tx_order *o, uint32_t me, const tmem_event *e, bool work)
 {
-    return !e->time || tx_order_seen(o, me, e->who, e->time);
+    return !e->time || (work && e->by == me + 1) || tx_order_seen(o, me, e->who, e->time);
 }
 
 static bool
@@ -390,19 +395,19 @@ may_touch(const tx_act *a, uint32_t lane, const tx_order *o, const tmem_record *
 {
     uint32_t me = my_column(a, lane);
     bool piped = work && r->flight.who == me; /* works of one thread run in order */
-    if (r->writes && !piped && !(work && tmem_seen(o, me, &r->flight)))
+    if (r->writes && !piped && !(work && tmem_seen(o, me, &r->flight, false)))
         return too_early(a, lane, o, "async", &r->flight, "that is still being written by");
     if (r->storing && !(write && !work && r->write.who / TX_LANES == me / TX_LANES))
         return too_early(a, lane, o, "async", &r->write, "before tcgen05.wait::st of");
-    if (!r->writes && !tmem_seen(o, me, &r->write))
+    if (!r->writes && !tmem_seen(o, me, &r->write, work))
         return too_early(a, lane, o, r->write.who >= o->nthreads ? "async" : "race", &r->write,
                          "that is not ordered after");
     if (!write)
         return true;
-    if (r->reads && !piped && !(work && tmem_seen(o, me, &r->flight)))
+    if (r->reads && !piped && !(work && tmem_seen(o, me, &r->flight, false)))
         return too_early(a, lane, o, "async", &r->flight, "that is still being read by");
     for (uint32_t i = 0; i < TMEM_READERS; i++)
-        if (!tmem_seen(o, me, &r->read[i])) {
+        if (!tmem_seen(o, me, &r->read[i], work)) {
             if (a->vm->unwritten.granule == UINT32_MAX)
                 a->vm->unwritten.set = false;
             return too_early(a, lane, o, work ? "async" : "race", &r->read[i], "that is not ordered after");
@@ -421,7 +426,7 @@ touch_columns(const tx_act *a, tx_tmem *t, uint32_t column, uint32_t n, bool wri
         return true;
     for (uint32_t c = column; c < column + n; c++) {
         tmem_record *r = &t->record[window][c];
-        tmem_event e = {my_column(a, l), o->e.now, a->in->site};
+        tmem_event e = {my_column(a, l), o->e.now, a->in->site, 0};
         if (!may_touch(a, l, o, r, write, false))
             return false;
         if (write)
@@ -453,7 +458,7 @@ tx_tmem_issue(const tx_act *a, uint32_t lane, tmem_work *w)
             tmem_record *r = &s->cta->engine->tmem->record[k % TMEM_WINDOWS][s->column + k / TMEM_WINDOWS];
             if (!(s->windows >> k % TMEM_WINDOWS & 1))
                 continue;
-            r->flight = (tmem_event){my_column(a, lane), o->e.now, a->in->site};
+            r->flight = (tmem_event){my_column(a, lane), o->e.now, a->in->site, 0};
             s->write ? r->writes++ : r->reads++;
         }
     }
@@ -474,7 +479,8 @@ tx_tmem_done(tx_vm *vm, tx_work *work)
             tmem_record *r = &s->cta->engine->tmem->record[k % TMEM_WINDOWS][s->column + k / TMEM_WINDOWS];
             if (!(s->windows >> k % TMEM_WINDOWS & 1))
                 continue;
-            tmem_event e = {tx_order_agent(o, work->cta, TX_TENSOR_UNIT), o->e.now, work->site};
+            tmem_event e = {tx_order_agent(o, work->cta, TX_TENSOR_UNIT), o->e.now, work->site,
+                            tx_order_thread(work->cta, work->thread) + 1};
             s->write ? r->writes-- : r->reads--;
             if (s->write)
                 r->write = e;

@@ -15,6 +15,7 @@ enum { TX_TENSOR_UNIT = TX_BARRIER_AGENTS + TX_UNIT_AGENTS - 1 }; /* column of o
 
 typedef struct tmem_event { /* who, when, where in the source */
     uint32_t who, time, site;
+    uint32_t by; /* 1 + the thread that issued it, if it was a work */
 } tmem_event;
 typedef struct tmem_record { /* a column of a window */
     tmem_event write, read[TMEM_READERS];

@@ -105,3 +105,16 @@ tx_buffer_elem_offset(tx_ctx *c, const tx_buffer *b)
         return tx_binary(c, TX_OP_MUL, n, tx_int(c, n->dtype, 2));
     return tx_binary(c, TX_OP_FLOORDIV, n, tx_int(c, n->dtype, tx_dtype_bytes(b->dtype)));
 }
+
+const tx_node *
+tx_buffer_start(tx_ctx *c, tx_buffer *b)
+{
+    const tx_node *offset = tx_buffer_elem_offset(c, b), *idx[TX_MAX_RANK];
+    int64_t n;
+
+    if (!offset || (tx_const_i64(offset, &n) && n == 0))
+        return tx_buffer_data(c, b);
+    for (uint32_t d = 0; d < b->rank; d++)
+        idx[d] = tx_int(c, TX_I32, 0);
+    return tx_address_of(c, tx_load(c, b, idx, b->rank));
+}

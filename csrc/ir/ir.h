@@ -297,6 +297,7 @@ tx_load(tx_ctx *c, tx_buffer *b, const tx_node *const *idx, uint32_t nidx); /* c
 const tx_node *tx_store(tx_ctx *c, tx_buffer *b, const tx_node *const *idx, uint32_t nidx, const tx_node *value);
 const tx_node *tx_address_of(tx_ctx *c, const tx_node *load);
 const tx_node *tx_buffer_data(tx_ctx *c, tx_buffer *b);
+const tx_node *tx_buffer_start(tx_ctx *c, tx_buffer *b); /* address of element 0: data, or behind it by the offset */
 const tx_node *tx_ptr_offset(tx_ctx *c, const tx_node *ptr, const tx_node *nbytes, tx_dtype elem);
 const tx_node *tx_coord(tx_ctx *c, unsigned op, int axis);
 const tx_node *tx_not(tx_ctx *c, const tx_node *a);

@@ -417,7 +417,7 @@ ptx_match_address(const matcher *m, candidate *k, const tx_ptx_operand *o, const
     if (a->sink || a->pred || (!n && !a->buf))
         return reject(k, "%s: operand '%s' must be an address, got %s", family, o->name, got_text(m, a));
     if (a->buf && !tmem && !(a->buf->flags & TX_BUF_CELL)) /* a scalar variable holds the address, it is not there */
-        n = tx_buffer_data(m->c, a->buf);
+        n = tx_buffer_start(m->c, a->buf);
     else if (a->buf)
         n = ptx_match_element(m, a);
     if (!n)

@@ -445,6 +445,12 @@ pybuf_get_byte_offset(PyObject *self, void *Py_UNUSED(closure))
 }
 
 static PyObject *
+pybuf_get_start(PyObject *self, void *Py_UNUSED(closure))
+{
+    return tx_py_new_expr(BCTX(self), tx_buffer_start(BCTX(self)->c, BUF(self)));
+}
+
+static PyObject *
 pybuf_get_data(PyObject *self, void *Py_UNUSED(closure))
 {
     return tx_py_new_expr(BCTX(self), tx_buffer_data(BCTX(self)->c, BUF(self)));
@@ -543,6 +549,7 @@ static PyGetSetDef pybuf_getset[] = {
     {"elem_offset", pybuf_get_elem_offset, NULL, "offset of the first element, in elements", NULL},
     {"byte_offset", pybuf_get_byte_offset, NULL, "offset of the first element, in bytes", NULL},
     {"data", pybuf_get_data, NULL, "base pointer", NULL},
+    {"start", pybuf_get_start, NULL, "pointer to the first element: `data`, moved by the buffer's offset", NULL},
     {"align", pybuf_get_align, NULL, "alignment in bytes, 0 not said", NULL},
     {"data_alignment", pybuf_get_align, NULL, "alignment in bytes, 0 not said", NULL},
     {"is_cell", pybuf_get_is_cell, NULL, "True for a mutable scalar", NULL},

@@ -274,7 +274,7 @@ def cta_reduce(value: Any, op: str, num_warps: int, scratch_ptr: Any) -> Any:
     if not isinstance(num_warps, int) or num_warps not in (1, 2, 4, 8, 16, 32):
         raise ValueError(f"cta_reduce: num_warps must be a power of 2 in 1..32, got {num_warps!r}")
     if isinstance(scratch_ptr, _core.Buffer):
-        scratch_ptr = scratch_ptr.data
+        scratch_ptr = scratch_ptr.start
     ctx = state.context("T.cuda.cta_reduce")
     args = (value, _core.string(ctx, op), num_warps, scratch_ptr)
     return effect("T.cuda.cta_reduce", "CTA_REDUCE", _dtype_of(value), args)
@@ -345,7 +345,7 @@ def _pointee(what: str, ptr: Any, value: Any) -> tuple[Any, Any]:
     """The pointer, and the value in the dtype of what it points to."""
     ctx = state.context(what)
     if isinstance(ptr, _core.Buffer):
-        ptr = ptr.data
+        ptr = ptr.start
     if not isinstance(ptr, _core.Expr) or ptr.dtype != "handle":
         raise TypeError(f"{what} needs a pointer, got {_described(ptr)}: write A.ptr_to([i]) or T.address_of(A[i])")
     elem = ptr.elem
@@ -378,7 +378,7 @@ def ldg(addr: Any, dtype: Any = None, *, ty: Any = None, dst: Any = None, vec: s
     """A load through the read-only cache."""
     ctx = state.context("T.cuda.ldg")
     if isinstance(addr, _core.Buffer):
-        addr = addr.data
+        addr = addr.start
     given = dtype if dtype is not None else ty if ty is not None else addr.elem
     if dst is not None or vec:
         return ldg_vector(addr, given, dst, vec)
@@ -543,7 +543,7 @@ static __forceinline__ __device__ void tirx_cuda_mbarrier_wait_acquire_cluster(u
 
 def mbarrier_wait_acquire_cluster(bar: Any, phase: Any) -> Receipt:
     """mbarrier_wait that also orders after what other CTAs of the cluster wrote; not emulated yet."""
-    where = cvta_generic_to_shared(bar.data if isinstance(bar, _core.Buffer) else bar)
+    where = cvta_generic_to_shared(bar.start if isinstance(bar, _core.Buffer) else bar)
     parity = _core.cast(state.context("T.cuda.mbarrier_wait_acquire_cluster"), "uint32", phase)
     return func_call("tirx_cuda_mbarrier_wait_acquire_cluster", where, parity, source_code=_WAIT_CLUSTER)
 

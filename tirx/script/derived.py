@@ -222,7 +222,7 @@ def print_buffer(ptr: Any, dtype: Any, is_string: Any, is_scalar: Any, ndim: int
     what = "T.print_buffer"
     text = _core.parse_dtype(dtype)
     if isinstance(ptr, Buffer):
-        ptr = ptr.data
+        ptr = ptr.start
     shape = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
     if len(shape) != ndim:
         raise ValueError(f"{what}: {ndim} dimension(s) are said, got {len(shape)} extent(s)")

@@ -397,7 +397,7 @@ def call_packed(name: str, *args: Any) -> Any:
     """Calls a registered Python function from the host zone, with buffers, numbers and strings; gives its int32."""
     if state.need("T.call_packed").builder.zone == "device":
         state.fail("PACKED_IN_DEVICE", name)
-    operands = [x.data if isinstance(x, _core.Buffer) and not x.is_cell else x for x in args]
+    operands = [x.start if isinstance(x, _core.Buffer) and not x.is_cell else x for x in args]
     return effect("T.call_packed", "CALL_PACKED", "int32", operands, call=(name, None))
 
 

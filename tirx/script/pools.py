@@ -35,7 +35,7 @@ class SMEMPool:
             self.arena = buffers.alloc_buffer((0,), "uint8", scope="shared.dyn")
             self.ptr = self.arena.data
         else:
-            self.ptr = ptr.data if isinstance(ptr, _core.Buffer) else ptr
+            self.ptr = ptr.start if isinstance(ptr, _core.Buffer) else ptr
             if not isinstance(self.ptr, _core.Expr) or self.ptr.dtype != "handle":
                 raise TypeError("T.SMEMPool takes a pointer into shared memory, or nothing")
 

@@ -34,7 +34,7 @@ def _u32(x: Any) -> Any:
 def _remote(bar: Any, cta_id: Any) -> Any:
     """The address of the same barrier in another CTA of the cluster."""
     where = local_scalar("uint32")
-    pointer = bar.data if isinstance(bar, _core.Buffer) else bar
+    pointer = bar.start if isinstance(bar, _core.Buffer) else bar
     ptx["mapa.shared::cluster.u32"](where, cuda.cvta_generic_to_shared(pointer), _u32(cta_id))
     return where[0]
 
@@ -69,7 +69,7 @@ def mbarrier_expect_tx(bar: Any, byte_count: Any, cta_id: Any = None, pred: Any 
 
 @_alias("mbarrier.try_wait")
 def mbarrier_try_wait(bar: Any, phase: Any) -> Receipt:
-    return cuda.mbarrier_wait(bar.data if isinstance(bar, _core.Buffer) else bar, phase)
+    return cuda.mbarrier_wait(bar.start if isinstance(bar, _core.Buffer) else bar, phase)
 
 
 @_alias("mbarrier.try_wait_acquire_cluster")
@@ -263,7 +263,7 @@ def reduce3_min_f32(a: Any, b: Any, c: Any) -> Any:
 @_alias("map_shared_rank")
 def map_shared_rank(ptr: Any, rank: Any) -> Any:
     d = local_scalar("uint64")
-    ptx["mapa.u64"](d, ptr.data if isinstance(ptr, _core.Buffer) else ptr, _u32(rank))
+    ptx["mapa.u64"](d, ptr.start if isinstance(ptr, _core.Buffer) else ptr, _u32(rank))
     return d[0]
 
 

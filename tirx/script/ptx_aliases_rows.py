@@ -610,7 +610,7 @@ def mapa(address: Any, rank: Any) -> Any:
     narrow = getattr(address, "is_cell", True) and address.dtype == "uint32"
     d = local_scalar("uint32" if narrow else "uint64")
     ptx["mapa.shared::cluster.u32" if narrow else "mapa.u64"](
-        d, address.data if isinstance(address, _core.Buffer) and not narrow else address, _u32(rank)
+        d, address.start if isinstance(address, _core.Buffer) and not narrow else address, _u32(rank)
     )
     return d[0]
 
