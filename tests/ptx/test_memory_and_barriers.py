@@ -162,6 +162,3 @@ def test_reports():
     assert e.kind == "out_of_bounds"
     e = report(one, "T.ptx.bar.sync(T.uint32(1), T.uint32(33))", a)
     assert e.kind == "barrier"
-    e = report(one, 'T.ptx["multimem.st.global.f32"](A.ptr_to([0]), T.float32(1))', a)
-    assert e.kind == "unsupported"
-    assert "the emulator does not know multimem.st.global.f32 yet" in str(e)
