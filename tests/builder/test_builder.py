@@ -159,7 +159,7 @@ def test_a_store_settles_the_flat_form_before_it():
         I.attr({"pragma_z": 1})
         A[tx] = 1.0
     assert 'T.attr({"pragma_z": 1})\n    A[' in ib.get().script()
-    assert tx.name == "v"
+    assert tx.name == "tx"
 
 
 def test_every_function():
@@ -492,3 +492,58 @@ def test_nothing_crashes_the_interpreter(seed):
     )
     assert made.returncode == 0, made.stderr[-3000:]
     assert made.stdout == "seen True\n"
+
+
+def test_results_are_named_as_their_targets():
+    class Owner:
+        pass
+
+    def make(self):
+        self.inside = T.alloc_local((4,), "int32")
+        return self
+
+    with IRBuilder() as ib, I.prim_func():
+        A = I.arg("a", I.buffer((64, 4), "int32"))
+        I.device_entry()
+        bx, by = I.cta_id([1, 1])
+        (tx,) = [I.thread_id([64])]
+        tile = I.alloc_shared((64,), "int32")
+        own = make(Owner())
+        x = I.Bind(bx + by)
+        count = I.local_scalar("int32", 0)
+        seen = T.cuda.atomic_add(A.ptr_to([0, 0]), 1)
+        with I.serial(4) as step, I.grid(2, 2) as (row, col):
+            tile[row] = own.inside[col] + x + count + step + seen + tx
+        for k in range(2):
+            again = I.Bind(tile[k] + 1)
+            tile[k] = again
+
+        def closure():
+            return bx, tile  # so that both are cells of Python
+
+        deep = I.Bind(tile[9] * 2)
+        (lambda: deep)()
+    text = ib.get().script()
+    for line in (
+        "bx, by = T.cta_id([1, 1])",
+        "v = T.thread_id([64])",
+        "tile = T.alloc_shared((64,), \"int32\")",
+        "inside = T.alloc_local((4,), \"int32\")",
+        "x: T.let[T.int32] = bx + by",
+        "count: T.int32 = 0",
+        "seen: T.let[T.int32] = T.cuda.atomic_add",
+        "for step in range(4):",
+        "for row in range(2):",
+        "again: T.let[T.int32] = tile[0] + 1",
+        "again_1: T.let[T.int32] = tile[1] + 1",
+        "deep: T.let[T.int32] = tile[9] * 2",
+    ):
+        assert line in text, text
+
+
+def test_names_of_module_level_code():
+    text = "with IRBuilder() as ib, I.prim_func():\n    big = I.alloc_local((4,), 'int32')\n    big[0] = 1\n"
+    names = {"IRBuilder": IRBuilder, "I": I, **{f"unused_{k}": k for k in range(300)}}
+    fill = "".join(f"unused_{k} = {k}\n" for k in range(300))  # the index of the name needs more than a byte
+    exec(compile(fill + text, "<module>", "exec"), names)
+    assert "big = T.alloc_local" in names["ib"].get().script()

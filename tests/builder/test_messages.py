@@ -10,6 +10,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,10 @@ def message_of(text: str) -> str:
 def test_message(what, text, message):
     if os.environ.get("TIRX_GOLDEN") == "write":
         pytest.skip("written by test_write")
-    assert re.sub(r"<source \d+>", "k.py", message_of(text)) == message
+    found = re.sub(r"<source \d+>", "k.py", message_of(text))
+    if sys.version_info >= (3, 13):  # positions of `with` and `for` are others there: only the lines are the same
+        found, message = (re.sub(r"^(\w+: b\.py:\d+):\d+|\n *\^+", r"\1", m) for m in (found, message))
+    assert found == message
 
 
 def test_write():

@@ -278,4 +278,5 @@ def Bind(value: Any, type: Any = None, *, var: Any = None) -> Any:
     """An immutable binding; gives the variable."""
     if isinstance(type, HandleType):
         type = None
-    return state.builder("T.Bind").bind("v" if var is None else var.name, value, type)
+    name = state.need("T.Bind").result_names("v")[0] if var is None else var.name
+    return state.builder("T.Bind").bind(name, value, type)

@@ -257,8 +257,7 @@ class Building:
         variable = _core.var(self.ctx, "free", "v", dtype)
         if dtype in ("int32", "int64", "uint32", "uint64") and self.in_head():
             self.symbol_vars[variable] = (variable, self.ctx.span)
-        self.fresh[id(variable)] = variable
-        return variable
+        return self.add_fresh(variable)
 
     def in_head(self) -> bool:
         """Where sizes and buffers of parameters are declared: before the device code, or in a device function."""
@@ -276,8 +275,7 @@ class Building:
 
     def new_pointer(self, made: HandleType) -> Expr:
         variable = _core.var(self.ctx, "free", "p", "handle", made.elem, made.scope)
-        self.fresh[id(variable)] = variable
-        return variable
+        return self.add_fresh(variable)
 
     def captured_symbol(self, symbol: symbols.Symbol) -> Expr:
         found = self.outside_symbols.get(id(symbol))
@@ -313,15 +311,23 @@ class Building:
 
     def bind_droppable(self, what: str, call: Any) -> Expr:
         """What a call with an effect gives in plain Python code, which may drop it: the call is made here and now."""
-        v = state.builder(what).bind("v", call, None, True)
+        v = state.builder(what).bind(self.result_names("v")[0], call, None, True)
         self.effects[id(v)] = v
         return v
+
+    def result_names(self, *defaults: str) -> list[str]:
+        """Names for what a function of T gives, where its caller gives none."""
+        return list(defaults)
 
     # ---- results without a name ------------------------------------------------------------------------------------
 
     def add_fresh(self, x: Any) -> Any:
         self.fresh[id(x)] = x
         return x
+
+    def add_results(self, *results: Any) -> None:
+        for x in results:
+            self.fresh[id(x)] = x
 
     def is_fresh(self, x: Any) -> bool:
         return id(x) in self.fresh

@@ -195,8 +195,7 @@ def _scope_id(call: str, extents: Any, preferred: Any, dtype: Any) -> Any:
         p.thread_extents = extents
     count = 1 if extents is None else len(extents)
     found = b.scope_id(call, ["v"] * count, extents, preferred, dtype)
-    for v in found:
-        p.add_fresh(v)
+    p.add_results(*found)
     return found[0] if count == 1 else found
 
 

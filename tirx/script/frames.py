@@ -372,7 +372,7 @@ class Loop(ForFrame):
         return f"T.{self.kind}"
 
     def _open(self, b: Any) -> Any:
-        return self.open(b, "i")
+        return self.open(b, state.need(self.what).result_names("i")[0])
 
     def close(self, b: Any) -> None:
         b.close()
@@ -420,7 +420,9 @@ class Grid(ForFrame):
         self.loops = loops
 
     def _open(self, b: Any) -> Any:
-        found = [loop.open(b, "ijk"[k] if k < 3 else f"i{k}") for k, loop in enumerate(self.loops)]
+        defaults = ["ijk"[k] if k < 3 else f"i{k}" for k in range(len(self.loops))]
+        names = state.need(self.what).result_names(*defaults)
+        found = [loop.open(b, name) for loop, name in zip(self.loops, names, strict=True)]
         return found[0] if len(found) == 1 else tuple(found)
 
     def _close(self, b: Any) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import os
+import sys
 import threading
 from collections.abc import Sequence
 from types import CodeType
@@ -23,6 +24,7 @@ from tirx.script.expressions import Expr, is_impure
 from tirx.script.frames import BlockFrame
 from tirx.script.parser import Parser, annotations_of
 from tirx.script.scope import Scope
+from tirx.script.targets import Targets
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _VARARGS, _VARKEYWORDS = 4, 8  # flags of a code object
@@ -51,6 +53,7 @@ class Tracer(Parser):
         self.symbol_given = options.private
         self.sizes: list[tuple[list[Any], list[Any] | None]] = []  # shapes and strides of the parameters
         self.names: set[str] = set()  # of parameters
+        self.targets = Targets()
         ctx.trace(describe)
         ctx.here()
         Building.__init__(self, ctx, name, dialect, scope)
@@ -65,6 +68,29 @@ class Tracer(Parser):
         index = self.ctx.add_file(file, "".join(lines), 1)
         self.ctx.set_place(index, self.builder.name)
         self.ctx.at_pos(line, col, end_line, end_col)
+
+    # ---- names -------------------------------------------------------------------------------------------------------
+
+    def result_names(self, *defaults: str) -> list[str]:
+        """What the calling code stores the results under."""
+        if self.traced:
+            frame = sys._getframe(1)
+            while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+                frame = frame.f_back  # type: ignore[assignment]
+            names = [] if frame is None else self.targets.of(frame)
+            if len(names) == len(defaults):
+                return names
+        return list(defaults)
+
+    def add_results(self, *results: Any) -> None:
+        super().add_results(*results)
+        for x, name in zip(results, self.result_names(*[""] * len(results)), strict=True):
+            if name:
+                _core.rename(x, name)
+
+    def add_fresh(self, x: Any) -> Any:
+        self.add_results(x)
+        return x
 
     # ---- the function's head -----------------------------------------------------------------------------------------
 
