@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tensor core kernels of examples/: NVRTC takes every variant; on a Hopper GPU they are held against float64."""
+"""The tensor core kernels of examples/: NVRTC takes every variant, and the emulator and a Hopper GPU are held against
+float64."""
 
 from __future__ import annotations
 
@@ -55,6 +56,19 @@ def test_blackwell_gemm_is_assembled(variant, nvrtc):
     assert f"tcgen05.mma.cta_group::{variant['PAIR']}.kind::f16" in exe.source
     assert ".local" not in exe.ptx
     assert exe.cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize(
+    "variant", [{}, {"CLUSTER": 1, "BN": 64, "STAGES": 2}, {"BN": 192, "GROUP": 1}, {"CLUSTER": 4}], ids=str
+)
+def test_gemm_on_the_emulator(variant):
+    hopper_gemm.emulate(((136, 264, 72), (8, 8, 8)), **variant)
+
+
+@pytest.mark.parametrize("D", [64, 128])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_on_the_emulator(D, causal):
+    attention.emulate(D, causal, ((1, 128, 128), (2, 70, 200), (1, 130, 130)))
 
 
 @pytest.mark.gpu
