@@ -303,7 +303,11 @@ class PyFunc:
 
 def pyfunc(function: Any = None) -> Any:
     """A Python function as a member of a module."""
-    return pyfunc if function is None else PyFunc(function)
+    if function is None:
+        return pyfunc
+    if not callable(function) or not hasattr(function, "__name__"):
+        raise TypeError(f"pyfunc decorates a function, got {type(function).__name__}")
+    return PyFunc(function)
 
 
 def _class_names(what: str) -> dict[str, Any]:

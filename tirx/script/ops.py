@@ -241,6 +241,8 @@ def if_then_else(cond: Any, t: Any, f: Any) -> Any:
 def Let(expr: Any, where: dict[Any, Any]) -> Any:
     """expr with variables bound to values: T.Let(v + 1, where={v: x})."""
     p = state.need("T.Let")
+    if not isinstance(where, dict):
+        raise TypeError(f"T.Let takes where={{variable: value}}, got {type(where).__name__}")
     for variable, value in reversed(where.items()):
         p.forget_fresh(variable)
         expr = _core.let(p.ctx, variable, value, expr, True)
@@ -322,8 +324,14 @@ def Shuffle(vectors: Any, indices: Any) -> Any:
 def make_vector(*values: Any) -> Any:
     """A vector of scalars of one dtype."""
     ctx = state.context("T.make_vector")
+    if not values:
+        raise TypeError("T.make_vector takes at least one value")
     lanes = [_core.as_expr(ctx, v) for v in values]
-    return _core.make(ctx, "VECTOR", f"{lanes[0].dtype}x{len(lanes)}", tuple(lanes))
+    dtype = next((e.dtype for e in lanes if not e.weak), lanes[0].dtype)
+    lanes = [_core.as_expr(ctx, e, dtype) if e.weak else e for e in lanes]
+    if any(e.dtype != dtype for e in lanes):
+        raise TypeError(f"T.make_vector takes scalars of one dtype, got {', '.join(e.dtype for e in lanes)}")
+    return _core.make(ctx, "VECTOR", f"{dtype}x{len(lanes)}", tuple(lanes))
 
 
 # ---- hints ---------------------------------------------------------------------------------------------------------
