@@ -124,6 +124,8 @@ def entry(name: str, x: Any) -> str:
     if isinstance(x, dtypes.DType):
         return f"{name}: _DType\n"
     if inspect.isclass(x):
+        if getattr(sys.modules[x.__module__], x.__name__, None) is not x:
+            return f"class {name}:\n    def __init__(self, *args: Any, **fields: Any) -> None: ...\n"  # made from a table
         return f"from {x.__module__} import {x.__name__} as {name}\n"
     if isinstance(x, FunctionType):
         return signature(name, x)
