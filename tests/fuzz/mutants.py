@@ -28,6 +28,7 @@ CSRC = ROOT / "csrc"
 TABLE = Path(__file__).with_suffix(".txt")
 FLAGS = ["-std=c11", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-w", "-DPy_LIMITED_API=0x030B0000"]
 SECONDS = float(os.environ.get("TIRX_FUZZ_SECONDS", "20"))
+KERNELS = int(os.environ.get("TIRX_FUZZ_KERNELS", "1000000"))
 PROCESSES = int(os.environ.get("TIRX_FUZZ_PROCESSES", "1"))
 
 
@@ -96,7 +97,7 @@ RUN = """
 import sys
 from fuzz import driver
 seconds = float(sys.argv[1])
-tally = driver.many(int(sys.argv[2]), 10**9, seconds, most=1)
+tally = driver.many(int(sys.argv[2]), int(sys.argv[3]), seconds, most=1)
 n = sum(tally.kinds.values())
 if tally.failures:
     print("found after", n, tally.failures[0][0], tally.failures[0][1])
@@ -111,7 +112,7 @@ def run(tree: Path, seconds: float, seed: int) -> str:
     env = {**os.environ, "PYTHONPATH": f"{tree}:{ROOT / 'tests'}", "TIRX_EMU_ISA": "base", "PYTHONSAFEPATH": "1"}
     try:
         done = subprocess.run(
-            [sys.executable, "-c", RUN, str(seconds), str(seed)], env=env, capture_output=True, text=True,
+            [sys.executable, "-c", RUN, str(seconds), str(seed), str(KERNELS)], env=env, capture_output=True, text=True,
             timeout=seconds * 3 + 60, cwd=tree,
         )  # fmt: skip
     except subprocess.TimeoutExpired:

@@ -61,6 +61,7 @@ class Program:
         self.in_loop = False
         self.near: set[str] = set()
         self.pure = False
+        self.constant = False
         self.dynamic = False
         self.block = r.choice([(1,), (2,), (3,), (4,), (4,), (8,), (2, 2), (3, 2), (2, 1, 2)])
         self.grid = r.choice([(1,), (1,), (1,), (2,), (3,), (2, 2)])
@@ -147,6 +148,8 @@ class Program:
 
     def leaf(self, t: str) -> str:
         r = self.r
+        if self.constant:
+            return self.literal(t)
         names = self.names(t)
         k = r.random()
         if names and k < 0.5:
@@ -223,6 +226,11 @@ class Program:
     def expr(self, t: str, d: int) -> str:
         if d <= 0 or self.chance(0.12):
             return self.leaf(t)
+        if not self.constant and self.chance(0.06):  # what is known when the kernel is built
+            self.constant = True
+            e = self.expr(t, max(d, 2))
+            self.constant = False
+            return e
         if t == "bool":
             return self.condition(d)
         k = self.r.random()
@@ -332,7 +340,7 @@ class Program:
                 b = str(r.choice([1, 2, 3, 4, 5, 7, 8, 10, 16, 64, 100, *([-1, -2, -3, -7, -8] if signed else [])]))
             else:
                 e = self.expr(t, d - 1)
-                b = f"({e} | 1)" if r.random() < 0.9 else e
+                b = f"({e} | 1)" if r.random() < 0.9 or self.constant else e
             f = r.choice(["//", "%", "//", "%", "truncdiv", "truncmod", "ceildiv", "floordiv", "floormod"])
             return f"({a} {f} {b})" if f in ("//", "%") else f"T.{f}({a}, {b})"
         if k < 0.7:
@@ -341,7 +349,7 @@ class Program:
                 n = str(r.choice([0, 1, 2, 3, bits // 2, bits - 1, r.randrange(bits)]))
             else:
                 e = self.expr(t, d - 1)
-                n = f"({e} & {bits - 1})" if r.random() < 0.9 else e
+                n = f"({e} & {bits - 1})" if r.random() < 0.9 or self.constant else e
             return f"({a} {r.choice(['<<', '>>'])} {n})"
         if k < 0.8:
             a, b = self.operands(t, d)

@@ -13,6 +13,13 @@ from tirx import _core
 from tirx.script import dtypes, state
 
 
+def _natural(name: str, value: Any) -> int:
+    """-1 is the older way to say nothing."""
+    if not isinstance(value, int):
+        raise TypeError(f"{name} must be a number of bytes, got {value!r}")
+    return max(value, 0)
+
+
 class MemoryScope(str):
     """The name of a memory space, equal to the string."""
 
@@ -78,7 +85,7 @@ class _BufferMaker:
             "elem_offset": elem_offset,
             "byte_offset": byte_offset,
             "scope": scope,
-            "align": max(align, 0),
+            "align": _natural("align", align),
             "offset_factor": offset_factor,
             "layout": layout,
         }
@@ -115,7 +122,7 @@ class _TensorMaker:
     ) -> TensorType:
         fields = {
             "scope": scope,
-            "align": data_alignment if data_alignment is not None else max(align, 0),
+            "align": data_alignment if data_alignment is not None else _natural("align", align),
             "layout": "default" if layout is None else layout,
         }
         return TensorType(shape, dtype, True, fields)
