@@ -53,6 +53,7 @@
 #include "lower/target.c"
 #include "lower/tensormaps.c"
 #include "lower/unroll.c"
+#include "lower/unused.c"
 #include "lower/vectorize.c"
 #include "cuda/cast.c"
 #include "cuda/counter.c"

@@ -34,6 +34,7 @@ from tirx.errors import (
     InternalError,
     NvrtcError,
     PerformanceWarning,
+    UnusedWarning,
 )
 
 # name -> (module, name there or None for the module itself)
@@ -83,6 +84,7 @@ __all__ = [
     "InternalError",
     "NvrtcError",
     "PerformanceWarning",
+    "UnusedWarning",
     *_LAZY,
 ]
 

@@ -218,7 +218,7 @@ def _options(**given: Any) -> dict[str, bool]:
 def _lower(core: Any, target: str, options: dict[str, bool]) -> Any:
     """All passes; what they warn of stands at the kernel's lines."""
     lowered = _core.lower(core, target, options)
-    for text, file, line in lowered.ctx.take_warnings():
+    for text, file, line, _ in lowered.ctx.take_warnings():
         warnings.warn_explicit(text, UserWarning, file, line)
     return lowered
 

@@ -80,6 +80,11 @@ class EmulationWarning(UserWarning):
     """The emulator saw something doubtful that is no error."""
 
 
+class UnusedWarning(UserWarning):
+    """A kernel has a parameter that nothing uses, or sets a variable that nothing reads. Told once, at its line; a name
+    that begins with an underscore is meant so. `warnings.simplefilter("ignore", tirx.UnusedWarning)` silences all."""
+
+
 class PerformanceWarning(UserWarning):
     """ptxas says what costs speed: serialized matrix instructions, spilled registers, local memory."""
 

@@ -52,6 +52,9 @@ bool tx_check_symbols(tx_ctx *c, const tx_func *f);
 /* As well: that a device function returns what it says, and holds nothing that only a kernel can. */
 bool tx_check_device_func(tx_ctx *c, const tx_func *f);
 
+/* As well, warnings: parameters that nothing uses, local variables that are set and never read (unused.c). */
+void tx_warn_unused(tx_ctx *c, const tx_func *f);
+
 /* All passes of the pipeline, in order, after importing m into c (unless it is there). TIRX_DUMP=name,... (or all) hands
  * the module after the named passes to t->dump. Debug builds verify after each pass.
  *

@@ -480,6 +480,8 @@ METHOD(finish, 0, 1, "verify")
         return tx_py_raise(ctx);
     if (verify && (!tx_check_symbols(ctx->c, f) || !tx_check_device_func(ctx->c, f) || !tx_verify_func(ctx->c, f)))
         return tx_py_raise(ctx);
+    if (verify)
+        tx_warn_unused(ctx->c, f);
     SELF->finished = ctx->frozen = true;
     return tx_py_new_function(ctx, f);
 }

@@ -531,8 +531,8 @@ pyctx_take_warnings(PyObject *self, PyObject *Py_UNUSED(unused))
         if (d->cls != TX_DC_WARNING)
             continue;
         const tx_span_info *at = tx_span_at(c, d->span);
-        PyObject *item = Py_BuildValue("(ssI)", d->text, at->file ? c->files.at[at->file].name->text : "<unknown>",
-                                       at->file ? at->line : 1u);
+        PyObject *item = Py_BuildValue("(ssIs)", d->text, at->file ? c->files.at[at->file].name->text : "<unknown>",
+                                       at->file ? at->line : 1u, tx_diag_name(d->id));
         if (!item || PyList_Append(list, item) < 0)
             Py_CLEAR(list);
         Py_XDECREF(item);

@@ -300,7 +300,9 @@ def test_refused_statements(ctx, var, builder, fn, error, text):
 
 def test_a_float_stored_to_an_integer_warns(ctx, builder, var):
     _core.buffer(ctx, "A", (4,), "int32")[0] = var("f", "float32")
-    assert ctx.take_warnings() == [("Casting in BufferStore may lose precision: float32 to int32", "kernel.py", 1)]
+    assert ctx.take_warnings() == [
+        ("Casting in BufferStore may lose precision: float32 to int32", "kernel.py", 1, "STORE_PRECISION")
+    ]
     assert ctx.take_warnings() == []
 
 

@@ -13,6 +13,7 @@ import warnings
 from typing import Any
 
 from tirx import _core
+from tirx.errors import UnusedWarning
 from tirx.script import dtypes, state, symbols
 from tirx.script.annotations import Constexpr, HandleType, NoneType, TensorType
 from tirx.script.expressions import Expr, describe
@@ -20,6 +21,9 @@ from tirx.script.scope import Scope
 
 _PARAM_ABSENT = 1
 _FLAG_PRIVATE, _FLAG_PERSISTENT, _FLAG_NO_CHECK, _FLAG_KERNEL, _FLAG_DEVICE, _FLAG_CALLS = 1, 2, 4, 8, 16, 64
+
+
+_told: dict[Any, Any] = {}  # by warnings: what was told already
 
 
 class Options:
@@ -65,6 +69,7 @@ class Building:
         self.flags = 0  # TX_FUNC_*
         self.is_device_function = False  # private, without a device entry: device code calls it
         self.calls_members = False  # of the module around
+        self.tells_unused = True
         self.frames: list[Any] = []  # open, outermost first
         self.pending_frames: list[Any] = []  # made, and flat unless `with` enters them next
         self.given_up: str | None = None  # the frame that an exception left
@@ -108,10 +113,14 @@ class Building:
 
     def show_warnings(self) -> None:
         """What the compiler has to say about a function that it has accepted."""
-        for text, file, line in self.ctx.take_warnings():
-            warnings.warn_explicit(text, UserWarning, file, line)
+        for text, file, line, row in self.ctx.take_warnings():
+            if row not in ("UNUSED_PARAMETER", "UNUSED_VARIABLE"):
+                warnings.warn_explicit(text, UserWarning, file, line)
+            elif self.tells_unused and not file.startswith("<tirx source"):  # printed text has no author to tell
+                warnings.warn_explicit(text, UnusedWarning, file, line, registry=_told)
 
     def set_options(self, name: str, options: Options) -> None:
+        self.tells_unused = not options.is_jit  # another specialisation may use it
         self.flags = (
             _FLAG_PRIVATE * options.private
             | _FLAG_PERSISTENT * options.persistent
