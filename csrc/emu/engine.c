@@ -151,6 +151,23 @@ finish_cp_before(tx_vm *vm, tx_engine *e, const tx_work *w, uint32_t lanes, uint
     return true;
 }
 
+static bool finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w);
+
+/* The tensor unit works in order: what the thread has committed before is complete, too. */
+static bool
+finish_commits_before(tx_vm *vm, tx_cta *cta, const tx_work *w)
+{
+    for (tx_work *o = cta->engine->first, *next; o && o != w; o = next) {
+        next = o->next;
+        if (o->end != TX_END_COMMIT || o->thread != w->thread)
+            continue;
+        if (!finish_mbar(vm, cta, o))
+            return false;
+        next = cta->engine->first;
+    }
+    return true;
+}
+
 /* A work that signals an mbarrier is done as a whole; the queue forgets it. */
 static bool
 finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
@@ -161,7 +178,7 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
         ok = finish_cp_before(vm, cta->engine, w, w->lanes, b ? b->agent : w->thread);
     } else if (w->end == TX_END_COMMIT) {
         tx_order *o = tx_shadow_order(cta);
-        ok = tx_tc_finish(vm, cta, w);
+        ok = finish_commits_before(vm, cta, w) && tx_tc_finish(vm, cta, w);
         if (o && b)
             tx_order_release_agent(o, tx_order_agent(o, cta, TX_TENSOR_UNIT), b->now);
     } else {

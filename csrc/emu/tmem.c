@@ -182,15 +182,15 @@ TX_PTX_AGENT(tc_alloc)
                 return TX_RUN_STOP;
         }
     }
+    if (pair && t->pair.served) { /* the other half has done it for both */
+        t->pair.waiting = t->pair.served = false;
+        return give_address(a, t->pair.column) ? TX_RUN_ON : TX_RUN_STOP;
+    }
     if (pair) {
         if (!(other = tx_tmem_peer(vm, cta)))
             return alone(a);
         if (!(peer = tx_tmem_of(vm, other)))
             return TX_RUN_STOP;
-        if (t->pair.served) { /* the other half has done it for both */
-            t->pair.waiting = t->pair.served = false;
-            return give_address(a, t->pair.column) ? TX_RUN_ON : TX_RUN_STOP;
-        }
         if (!peer->pair.waiting || peer->pair.served || peer->pair.dealloc) {
             t->pair.waiting = true, t->pair.dealloc = false, t->pair.n = n;
             return wait_here(a);
@@ -260,11 +260,11 @@ TX_PTX_AGENT(tc_dealloc)
     if (!t || (a->f->state != TX_WAIT_EVENT && (!tx_tmem_whole_warp(a) || !same_group(a, t))))
         return TX_RUN_STOP;
     if (tx_act_has(a, TK_cta_group__2)) { /* each half gives back its own columns when both have come */
-        tx_cta *other = tx_tmem_peer(vm, cta);
+        tx_cta *other = t->pair.served ? NULL : tx_tmem_peer(vm, cta); /* which may have left by now */
         tx_tmem *peer = other ? tx_tmem_of(vm, other) : NULL;
-        if (!other)
+        if (!other && !t->pair.served)
             return alone(a);
-        if (!peer)
+        if (!peer && !t->pair.served)
             return TX_RUN_STOP;
         if (t->pair.served)
             t->pair.waiting = t->pair.served = false;
