@@ -19,11 +19,11 @@ from tirx.module import IRModule as IRModule
 from tirx.errors import InternalError as InternalError
 from tirx.errors import NvrtcError as NvrtcError
 from tirx.errors import PerformanceWarning as PerformanceWarning
-from tirx.errors import UnusedWarning as UnusedWarning
 from tirx._core import Function as PrimFunc
 from tirx.script import tirx as T
 from tirx.target import Target as Target
 from tirx.tensormap import TensorMap as TensorMap
+from tirx.errors import UnusedWarning as UnusedWarning
 from tirx import builder as builder
 from tirx.compiler import compile as compile
 from tirx.runtime import cpu as cpu
@@ -44,6 +44,7 @@ from tirx.tensormap import tensor_map as tensor_map
 from tirx import toolchain as toolchain
 from tirx import transform as transform
 from tirx.ir import walk as walk
+
 
 __all__ = [
     "CUDAError",
@@ -67,6 +68,7 @@ __all__ = [
     "T",
     "Target",
     "TensorMap",
+    "UnusedWarning",
     "builder",
     "compile",
     "cpu",

@@ -40,163 +40,109 @@ class StringImm(PrimExpr):
 class EQ(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class NE(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class LT(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class GE(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class GT(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class LE(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Add(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Sub(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Mul(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Div(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Mod(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class FloorDiv(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class FloorMod(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Call(PrimExpr):
     name: Any
     source: Any
-    __match_args__ = (
-        "op",
-        "args",
-    )
+    __match_args__ = ("op", "args",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Min(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Max(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class And(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Or(PrimExpr):
     a: Any
     b: Any
-    __match_args__ = (
-        "a",
-        "b",
-    )
+    __match_args__ = ("a", "b",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Not(PrimExpr):
@@ -213,31 +159,21 @@ class Select(PrimExpr):
     cond: Any
     t: Any
     f: Any
-    __match_args__ = (
-        "cond",
-        "t",
-        "f",
-    )
+    __match_args__ = ("cond", "t", "f",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Let(PrimExpr):
     value: Any
     body: Any
     var: Any
-    __match_args__ = (
-        "value",
-        "body",
-    )
+    __match_args__ = ("value", "body",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Ramp(PrimExpr):
     base: Any
     stride: Any
     lanes: Any
-    __match_args__ = (
-        "base",
-        "stride",
-    )
+    __match_args__ = ("base", "stride",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Broadcast(PrimExpr):
@@ -273,10 +209,7 @@ class BufferStore(Stmt):
     value: Any
     indices: Any
     buffer: Any
-    __match_args__ = (
-        "value",
-        "indices",
-    )
+    __match_args__ = ("value", "indices",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class AllocBuffer(Stmt):
@@ -302,32 +235,20 @@ class For(Stmt):
     kind: Any
     unroll: Any
     annotations: Any
-    __match_args__ = (
-        "start",
-        "stop",
-        "step",
-        "body",
-    )
+    __match_args__ = ("start", "stop", "step", "body",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class While(Stmt):
     cond: Any
     body: Any
-    __match_args__ = (
-        "cond",
-        "body",
-    )
+    __match_args__ = ("cond", "body",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class IfThenElse(Stmt):
     cond: Any
     then: Any
     else_: Any
-    __match_args__ = (
-        "cond",
-        "then",
-        "else_",
-    )
+    __match_args__ = ("cond", "then", "else_",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class Break(Stmt):
@@ -359,10 +280,7 @@ class AttrStmt(Stmt):
     value: Any
     body: Any
     key: Any
-    __match_args__ = (
-        "value",
-        "body",
-    )
+    __match_args__ = ("value", "body",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class MatchBuffer(Stmt):
@@ -389,24 +307,7 @@ class DeviceEntry(Stmt):
     stream: Any
     priority: Any
     with_form: Any
-    __match_args__ = (
-        "body",
-        "grid_x",
-        "grid_y",
-        "grid_z",
-        "block_x",
-        "block_y",
-        "block_z",
-        "cluster_x",
-        "cluster_y",
-        "cluster_z",
-        "preferred_x",
-        "preferred_y",
-        "preferred_z",
-        "dyn_smem",
-        "stream",
-        "priority",
-    )
+    __match_args__ = ("body", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "cluster_x", "cluster_y", "cluster_z", "preferred_x", "preferred_y", "preferred_z", "dyn_smem", "stream", "priority",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class ScopeIdDef(Stmt):
@@ -435,25 +336,7 @@ class Launch(Stmt):
     stream: Any
     priority: Any
     kernel: Any
-    __match_args__ = (
-        "body",
-        "grid_x",
-        "grid_y",
-        "grid_z",
-        "block_x",
-        "block_y",
-        "block_z",
-        "cluster_x",
-        "cluster_y",
-        "cluster_z",
-        "preferred_x",
-        "preferred_y",
-        "preferred_z",
-        "dyn_smem",
-        "stream",
-        "priority",
-        "args",
-    )
+    __match_args__ = ("body", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "cluster_x", "cluster_y", "cluster_z", "preferred_x", "preferred_y", "preferred_z", "dyn_smem", "stream", "priority", "args",)
     def __new__(cls, *args: Any, **fields: Any) -> Any: ...
 
 class TilePrimitiveCall(Stmt):
