@@ -197,6 +197,8 @@ class Buffer:
     byte_offset: Any  # int | Expr
     data: Expr
     align: int
+    data_alignment: int  # the same
+    offset_factor: int
     is_cell: bool
     flags: int
     origin: "Buffer | None"

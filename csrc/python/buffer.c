@@ -463,6 +463,12 @@ pybuf_get_align(PyObject *self, void *Py_UNUSED(closure))
 }
 
 static PyObject *
+pybuf_get_offset_factor(PyObject *self, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLong(BUF(self)->offset_factor ? BUF(self)->offset_factor : 1);
+}
+
+static PyObject *
 pybuf_get_is_cell(PyObject *self, void *Py_UNUSED(closure))
 {
     return PyBool_FromLong(BUF(self)->flags & TX_BUF_CELL);
@@ -552,6 +558,7 @@ static PyGetSetDef pybuf_getset[] = {
     {"start", pybuf_get_start, NULL, "pointer to the first element: `data`, moved by the buffer's offset", NULL},
     {"align", pybuf_get_align, NULL, "alignment in bytes, 0 not said", NULL},
     {"data_alignment", pybuf_get_align, NULL, "alignment in bytes, 0 not said", NULL},
+    {"offset_factor", pybuf_get_offset_factor, NULL, "what the offset is a multiple of", NULL},
     {"is_cell", pybuf_get_is_cell, NULL, "True for a mutable scalar", NULL},
     {"flags", pybuf_get_flags, NULL, "enum tx_buffer_flag", NULL},
     {"origin", pybuf_get_origin, NULL, "views: the buffer viewed, or None", NULL},

@@ -318,3 +318,19 @@ def test_threads_may_look_at_one_function():
     for t in threads:
         t.join()
     assert not errors
+
+
+def test_what_a_function_and_its_buffers_say():
+    assert [name for name, _ in f.params] == ["A", "n", "s"]
+    A = f.params[0][1]
+    assert (A.name, A.dtype, A.shape, A.strides, A.elem_offset, A.scope()) == ("A", "float32", (64, 4), None, 0, "global")
+    assert (A.data_alignment, A.offset_factor, A.layout, A.allocated_addr) == (0, 1, "default", [])
+    assert A.data.dtype == "handle" and A.data.elem == "float32"
+    S = f.params[2][1]
+    assert isinstance(S.shape[0], ir.Var) and S.shape[0].name == "n"
+    assert f.__name__ == f.symbol == "f" and f.dialect == "g1" and f.ret_type is None
+    assert f.attrs["global_symbol"] == "f"
+    file, line, *_ = f.ctx.span_info(only(ir.While).span)
+    assert file == __file__ and "while n > 2:" in Path(file).read_text().splitlines()[line - 1]
+    m = kernels.module_of_two()
+    assert all(isinstance(m[name].body, ir.Stmt) for name in m.names)
