@@ -548,6 +548,21 @@ def mbarrier_wait_acquire_cluster(bar: Any, phase: Any) -> Receipt:
     return func_call("tirx_cuda_mbarrier_wait_acquire_cluster", where, parity, source_code=_WAIT_CLUSTER)
 
 
+def _timer(name: str) -> Any:
+    def call(*args: Any, **fields: Any) -> Receipt:
+        from tirx.script import timers  # not before a kernel has one
+
+        return getattr(timers, name)(*args, **fields)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"T.cuda.{name}: see tirx/script/timers.py."
+    return call
+
+
+timer_init, timer_start, timer_end, timer_finalize = map(
+    _timer, ("timer_init", "timer_start", "timer_end", "timer_finalize")
+)
+
 _MANGLED = {
     "shfl_sync": shfl_sync,
     "shfl_up_sync": shfl_up_sync,

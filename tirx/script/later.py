@@ -59,8 +59,8 @@ _REFUSED: dict[str, str] = {
 # names that later versions will have
 _LATER = frozenset(
     """tile warp wg cta cluster thread TMEMPool wg_reg_tile alloc_tcgen05_ldst_frag alloc_cast_frag S R
-    TileLayout ComposeLayout Iter Layout Axis decl_tmem timer_init timer_start timer_end
-    timer_finalize""".split()
+    TileLayout ComposeLayout Iter Layout Axis decl_tmem
+    """.split()
 )
 
 
