@@ -98,7 +98,8 @@ typedef struct tx_touch {
     uint32_t time, site, mem;
 } tx_touch;
 tx_cta *tx_cluster_peer(const tx_vm *vm, uint32_t rank);
-bool tx_cluster_split(const tx_vm *vm, uint64_t pointer, uint32_t *rank, int64_t *off); /* does it lead to another CTA? */
+bool
+tx_cluster_split(const tx_vm *vm, uint64_t pointer, uint32_t *rank, int64_t *off); /* does it lead to another CTA? */
 uint64_t tx_cluster_pointer(const tx_vm *vm, uint32_t rank, int64_t off);
 void tx_cluster_touch(tx_vm *vm, const tx_frag *f, uint32_t lane, tx_cta *peer, uint32_t mem, uint32_t site);
 int tx_cluster_missing(tx_vm *vm, tx_frag *f, uint32_t lane, uint32_t site, uint32_t rank); /* reports it */
@@ -246,5 +247,10 @@ bool tx_engine_wait_cp(tx_vm *vm, tx_warp *w, uint32_t lanes, int64_t newest, bo
 bool tx_engine_push(tx_vm *vm, tx_cta *cta, bool *did); /* nothing else can run: the oldest work is performed */
 bool tx_engine_some(tx_vm *vm, tx_cta *cta, uint64_t r);
 int tx_agent_poll(tx_vm *vm, tx_frag *f); /* a part that waits for an event */
+
+/* ---- wgmma.c: registers that engines work on ------------------------------------------------------------------------- */
+
+bool tx_registers_load(const tx_act *a);   /* the results of a tcgen05.ld are on their way; false: out of memory */
+void tx_registers_loaded(const tx_act *a); /* the warp has waited for them */
 
 #endif

@@ -284,7 +284,11 @@ tx_code_ptx_watches(const tx_node *n, uint32_t arg)
     uint32_t nrows;
     const tx_ptx_call *c = n->u.ptx;
     const tx_ptx_row *row = &tx_ptx_rows(&nrows)[c->row];
-    if (arg >= c->nargs || strcmp(tx_ptx_emu_of(c->row)->name, "wgmma") != 0)
+    if (arg >= c->nargs)
+        return false;
+    if (strcmp(tx_ptx_emu_of(c->row)->name, "tc_ld") == 0)
+        return tx_ptx_mode(c, arg) == 'w';
+    if (strcmp(tx_ptx_emu_of(c->row)->name, "wgmma") != 0)
         return false;
     const char *name = row->op[c->op_of[arg]].name;
     return (name[0] == 'd' || name[0] == 'a') && !name[1];
@@ -315,6 +319,30 @@ come_together(tx_code *g, uint32_t where)
     g->code.at[at].site = where;
 }
 
+/* Are the results of a tcgen05.ld elements that are known when the code is made? Then it writes them by itself. */
+static bool
+loads_registers(const parts *p)
+{
+    if (strcmp(p->op.emu->name, "tc_ld") != 0)
+        return false;
+    for (uint32_t i = 0; i < p->call->nargs; i++) {
+        const tx_node *load = code_ptx_is_written(p, i) ? p->n->arg[i]->arg[0] : NULL;
+        tx_vreg reg;
+        uint32_t init;
+        int64_t at;
+        if (!load)
+            continue;
+        if (tx_ptx_is_sunk(p->call, i))
+            return false;
+        for (uint32_t d = 0; d < load->nargs; d++)
+            if (!tx_const_i64(load->arg[d], &at))
+                return false;
+        if (!tx_code_element(p->g, load, &reg, &init))
+            return false;
+    }
+    return true;
+}
+
 /* The asynchronous hardware: a function for the part of the warp that is there. */
 static void
 by_agent(parts *p)
@@ -323,7 +351,7 @@ by_agent(parts *p)
     uint32_t at;
     if (p->op.emu->how == PH_AGENT)
         p->g->agents = true;
-    bool watches = strcmp(p->op.emu->name, "wgmma") == 0;
+    bool watches = strcmp(p->op.emu->name, "wgmma") == 0 || loads_registers(p);
     if (watches ? !gather_registers(p) : !code_ptx_gather(p, result))
         return;
     bool cluster = strncmp(p->op.emu->name, "cluster_", 8) == 0;

@@ -573,7 +573,7 @@ TX_PTX_AGENT(tc_ld)
             return TX_RUN_STOP;
         tx_act_out(a, r, l, v);
     }
-    return TX_RUN_ON;
+    return tx_registers_load(a) ? TX_RUN_ON : TX_RUN_STOP;
 }
 
 TX_PTX_AGENT(tc_st)
@@ -602,6 +602,8 @@ TX_PTX_AGENT(tc_wait)
     tx_tmem *t = cta->engine->tmem;
     if (!tx_tmem_whole_warp(a))
         return TX_RUN_STOP;
+    if (!tx_act_has(a, TK_wait__st))
+        tx_registers_loaded(a);
     if (!o || !t)
         return TX_RUN_ON;
     for (uint32_t c = 0; c < TMEM_COLUMNS && tx_act_has(a, TK_wait__st); c++) {

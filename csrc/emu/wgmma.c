@@ -15,6 +15,7 @@ enum { ROWS = 16, MOST_K = 64, MOST_N = 256, WINDOW = 0x400 };
 typedef struct wg_register {
     uint32_t busy, by; /* wgmma in flight on it, and the site of the last of them */
     uint32_t written;  /* site + 1 of an ordinary write since the fence */
+    bool loading;      /* a tcgen05.ld that nobody has waited for */
 } wg_register;
 
 typedef struct wg_operand { /* a matrix in shared memory */
@@ -58,9 +59,11 @@ tx_wgmma_report(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, uint32_
     tx_emu_report *r = tx_report_begin(vm, "async", in->site);
     tx_report_agent(vm, r, f, lane, in->site, role);
     tx_report_element(vm, r, f, lane, in->site, INT64_MIN);
-    tx_report_agent(vm, r, f, lane, g->by, "wgmma");
-    tx_report_text(r, "%s of %s%s, which a wgmma under way works on: wgmma.wait_group comes first", role, r->buffer,
-                   r->element);
+    tx_report_agent(vm, r, f, lane, g->by, g->loading ? "tcgen05.ld" : "wgmma");
+    tx_report_text(r,
+                   g->loading ? "%s of %s%s, which tcgen05.ld is still loading: tcgen05.wait::ld comes first"
+                              : "%s of %s%s, which a wgmma under way works on: wgmma.wait_group comes first",
+                   role, r->buffer, r->element);
     return tx_report_end(vm, r);
 }
 
@@ -362,6 +365,38 @@ wg_describe(const tx_act *a, wg_job *j)
     } else
         j->a = (wg_operand){tx_act_in(a, da, lane), 16 * warp, ROWS, wg_number(a, "ta", 0) != 0};
     j->b = (wg_operand){tx_act_in(a, tx_act_find(a->k, "bd"), lane), 0, j->n, wg_number(a, "tb", 0) != 0};
+}
+
+/* tcgen05.ld: its registers are there when the warp has waited. */
+bool
+tx_registers_load(const tx_act *a)
+{
+    if (!a->vm->hooks || !a->k->out_init)
+        return true;
+    if (!wg_registers(a->vm, a->f->warp->cta))
+        return false;
+    for (uint32_t i = 0; i < a->k->nout; i++) {
+        wg_register *r = wg_reg(a->vm, a->f->warp, a->k->out_init[i]);
+        if (!r)
+            continue;
+        tx_reg(a->f, a->k->out_init[i])->u32 &= ~a->f->m;
+        r->busy = 1, r->loading = true, r->by = a->in->site;
+    }
+    return true;
+}
+
+void
+tx_registers_loaded(const tx_act *a)
+{
+    const tx_vm *vm = a->vm;
+    wg_register *all = a->f->warp->cta->engine->registers;
+    for (uint32_t i = 0; all && i < vm->p->ninits; i++) {
+        wg_register *r = &all[(size_t)a->f->warp->index * vm->p->ninits + i];
+        if (!r->loading)
+            continue;
+        r->loading = false, r->busy = 0;
+        tx_reg(a->f, vm->p->inits_at + i * 8)->u32 |= a->f->m;
+    }
 }
 
 /* Accumulators and register operands from now on belong to the unit. */

@@ -10,7 +10,6 @@ import fnmatch
 
 import pytest
 
-TMEM = "the registers of tcgen05.ld are not watched yet"
 GLOBAL = "races through global memory are not looked for yet"
 OVERFLOW = "address overflow is not looked for yet"
 
@@ -18,7 +17,6 @@ BROKEN = "test_broken_kernel_is_reported"
 
 # Patterns of test ids: FUNCTION[CLASS-PAIR] as pytest prints them; "*" stands for anything.
 PENDING = {
-    f"{BROKEN}[[]tcgen05-register_used_before_wait_ld]": TMEM,
     f"{BROKEN}[[]overflow-*": OVERFLOW,
     f"{BROKEN}[[]global-race-ctas_write_one_cell]": GLOBAL,
     f"{BROKEN}[[]global-race-histogram_without_atomics]": GLOBAL,
