@@ -219,15 +219,14 @@ def bench_rows(softmax_only=False):
             x = torch.randn(R, N, device="cuda").bfloat16()
             return x, torch.empty_like(x)
 
-        if N == 4096:
-            options = [(256, 3, 1, 0), (256, 6, 1, 6), (256, 3, 2, 0), (512, 3, 1, 3)]
-        else:
-            options = [(512, 2, 1, 0), (512, 3, 1, 3), (512, 2, 2, 2), (256, 3, 2, 0)]
+        options = [(256, 3, 0)] if N == 4096 else [(512, 2, 0), (256, 3, 0), (256, 4, 4), (128, 4, 0)]
+        plain = dict(LOAD="ld.global.nc.v4.b32", STORE="st.global.v4.b32")
         contestants = {}
-        for threads, blocks, ahead, resident in options:
-            tuned = dict(THREADS=threads, BLOCKS=132 * blocks, AHEAD=ahead, RESIDENT=resident)
-            name = f"tirx {threads} threads x {blocks}, {ahead} ahead"
-            contestants[name] = tirx.compile(softmax.specialize(N=N, **tuned), target="cuda")
+        for threads, blocks, resident in options:
+            for hints in ({}, plain, dict(STORE="st.global.v4.b32")):
+                tuned = dict(THREADS=threads, BLOCKS=132 * blocks, RESIDENT=resident, **hints)
+                name = f"tirx {threads} threads x {blocks} {' '.join(hints.values())}"
+                contestants[name] = tirx.compile(softmax.specialize(N=N, **tuned), target="cuda")
         contestants["torch"] = lambda x, y: torch.softmax(x, 1, out=y)
 
         def gate(name, call, s):

@@ -19,9 +19,10 @@ The grid is persistent: BLOCKS blocks, about as many as the GPU runs at once, wa
 asks for its next row (or the next AHEAD rows) before it begins with this one: the memory never waits for arithmetic or
 for the barrier. RESIDENT, if given, tells the compiler how many blocks an SM is to hold, which bounds their registers.
 
-16-byte accesses come from `T.vectorized`: the loop over a vector's elements is one load. The compiler records that it
-relies on rows that start at multiples of 16 bytes, and the call checks that. N must be a multiple of the vector's
-length; elements behind the end of the last vector count as minus infinity, whose exponential is 0.
+Loads and stores are spelled as instructions here (in rmsnorm.py they are loops over vectors): 16 bytes at once, through
+the read-only path, with hints that nothing of it will be used again. N must be a multiple of the elements of 16 bytes,
+and rows start at multiples of 16 bytes, which the call checks. Elements behind the end count as minus infinity, whose
+exponential is 0.
 
     python examples/softmax.py                     runs on a GPU if there is one, else on the emulator
 """
@@ -37,6 +38,8 @@ import tirx
 from tirx.script import tirx as T
 
 LOG2E = math.log2(math.e)
+MINUS_INFINITY = {"float32": 0xFF800000, "bfloat16": 0xFF80FF80, "float16": 0xFC00FC00}  # in every element of 32 bits
+PACK = {"bfloat16": "cvt.rn.bf16x2.f32", "float16": "cvt.rn.f16x2.f32"}
 
 
 @T.jit
@@ -50,6 +53,8 @@ def softmax(
     BLOCKS: T.constexpr = 132 * 5,
     AHEAD: T.constexpr = 1,
     RESIDENT: T.constexpr = 0,
+    LOAD: T.constexpr = "ld.global.nc.L1::no_allocate.L2::256B.v4.b32",
+    STORE: T.constexpr = "st.global.cs.v4.b32",
 ):
     rows = T.int32()
     X = T.match_buffer(x, (rows, N), dtype, align=16)
@@ -64,7 +69,8 @@ def softmax(
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
     tid = T.thread_id([THREADS])
-    ahead = T.alloc_local((AHEAD, PIECES * VEC), dtype)
+    ahead = T.alloc_local((AHEAD, PIECES * 4), "uint32")  # 16 bytes are four registers
+    word = T.alloc_local((4,), "uint32")
     v = T.alloc_local((PIECES * VEC,), "float32")
     scratch = T.alloc_shared((2, WARPS, 2), "float32")
     turn: T.int32 = 0
@@ -74,14 +80,26 @@ def softmax(
         for p in T.unroll(PIECES):
             c: T.let = (p * THREADS + tid) * VEC
             if c < N:
-                for i in T.vectorized(VEC):
-                    ahead[a, p * VEC + i] = X[row, c + i]
+                T.ptx[LOAD](*[ahead[a, p * 4 + i] for i in range(4)], X.ptr_to([row, c]))
+
+    @T.inline
+    def unpack(a):
+        for i in T.unroll(PIECES * 4):
+            if dtype == "float32":
+                v[i] = T.reinterpret("float32", ahead[a, i])
+            elif dtype == "bfloat16":  # the upper half of a float32
+                v[2 * i] = T.reinterpret("float32", ahead[a, i] << 16)
+                v[2 * i + 1] = T.reinterpret("float32", ahead[a, i] & T.uint32(0xFFFF0000))
+            else:
+                low: T.let = T.reinterpret("float16", T.cast(ahead[a, i] & T.uint32(0xFFFF), "uint16"))
+                high: T.let = T.reinterpret("float16", T.cast(ahead[a, i] >> 16, "uint16"))
+                v[2 * i] = T.cast(low, "float32")
+                v[2 * i + 1] = T.cast(high, "float32")
 
     @T.inline
     def one_row(a, row):
         nonlocal turn
-        for i in T.unroll(PIECES * VEC):
-            v[i] = T.cast(ahead[a, i], "float32")
+        unpack(a)
         if row + AHEAD * BLOCKS < rows:
             load(a, row + AHEAD * BLOCKS)
         top: T.float32 = v[0]
@@ -107,12 +125,17 @@ def softmax(
         for p in T.unroll(PIECES):
             c: T.let = (p * THREADS + tid) * VEC
             if c < N:
-                for i in T.vectorized(VEC):
-                    Y[row, c + i] = T.cast(v[p * VEC + i] * factor, dtype)
+                for i in T.unroll(4):
+                    if dtype == "float32":
+                        word[i] = T.reinterpret("uint32", v[p * 4 + i] * factor)
+                    else:
+                        pair: T.let = p * 8 + 2 * i
+                        T.ptx[PACK[dtype]](word[i], v[pair + 1] * factor, v[pair] * factor)
+                T.ptx[STORE](Y.ptr_to([row, c]), *word)
 
     for a in [*range(AHEAD)]:
-        for i in T.unroll(PIECES * VEC):  # what lies behind the end of the row stays minus infinity
-            ahead[a, i] = T.cast(-T.infinity("float32"), dtype)
+        for i in T.unroll(PIECES * 4):  # what lies behind the end of the row stays minus infinity
+            ahead[a, i] = T.uint32(MINUS_INFINITY[dtype])
         if block + a * BLOCKS < rows:
             load(a, block + a * BLOCKS)
     for row in range(block, rows, AHEAD * BLOCKS):
