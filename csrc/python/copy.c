@@ -87,9 +87,24 @@ part_of(tx_py_context *ctx, PyObject *value, part *p)
     return 0;
 }
 
-bool
-tx_py_is_vector_value(PyObject *value)
+/* A number for many elements, or for several that do not follow each other, is better stored by a loop. */
+static bool
+is_spread_far(PyObject *value, const tx_node *index, int64_t step)
 {
+    unsigned lanes = tx_lanes(index->dtype);
+
+    if (tx_py_is_region(value) || lanes <= 4 || (step == 1 && lanes <= 16))
+        return false;
+    if (tx_py_is_buffer(value))
+        return tx_lanes(((tx_py_buffer *)value)->buf->dtype) == 1;
+    return !tx_py_is_expr(value) || tx_lanes(((tx_py_expr *)value)->node->dtype) == 1;
+}
+
+bool
+tx_py_is_vector_value(PyObject *value, const tx_node *index, int64_t step)
+{
+    if (is_spread_far(value, index, step))
+        return false;
     if (tx_py_is_buffer(value)) {
         const tx_buffer *b = ((tx_py_buffer *)value)->buf;
         for (unsigned i = 0; i < b->rank; i++)

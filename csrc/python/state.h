@@ -100,7 +100,7 @@ typedef struct tx_py_builder {
     tx_builder *b;
     struct tx_py_builder *outer; /* the one active before this, strong */
     bool active, finished;
-    PyObject *before; /* called once before the next store: flat forms wait for it; or NULL */
+    PyObject *before;  /* called once before the next store: flat forms wait for it; or NULL */
     TX_VEC(bool) flat; /* for every open block: opened by a flat form, closed with the block around it */
     TX_VEC(tx_param) params;
     TX_VEC(tx_var *) symbols;
@@ -213,7 +213,9 @@ const tx_node *tx_py_distance(tx_ctx *c, const tx_node *start, const tx_node *st
 /* copy.c: stores a number, or a region or buffer of the same shape, into a region. False: raised. */
 bool tx_py_store_region(tx_py_builder *b, tx_buffer *buf, const tx_node *const *start, const tx_node *const *extent,
                         uint32_t kept, int64_t step, PyObject *value);
-bool tx_py_is_vector_value(PyObject *value); /* not a region of several rows, nor a buffer of several elements */
+/* Whether a value is stored into a slice as a vector: no region of several rows, no buffer of several elements, and no number
+ * that is spread over many elements. */
+bool tx_py_is_vector_value(PyObject *value, const tx_node *index, int64_t step);
 
 /* Start and extent of a slice of dimension i, which is `end` long. */
 bool tx_py_slice_bounds(tx_py_context *ctx, tx_buffer *b, unsigned i, PyObject *slice, const tx_node *end,

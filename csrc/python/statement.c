@@ -44,7 +44,7 @@ tx_py_store(tx_py_builder *builder, tx_buffer *buf, PyObject *indices, PyObject 
     }
     if (!tx_py_builder_open(SELF) || (r = tx_py_subscript(ctx, buf, indices, true, &idx, &extent, &kept, &step)) < 0)
         return false;
-    if (r == 1 && kept && !tx_py_is_vector_value(value)) { /* back from the vector to the region that it is of */
+    if (r == 1 && kept && !tx_py_is_vector_value(value, idx[buf->rank - 1], step)) { /* back to the region */
         const tx_node *last = idx[buf->rank - 1];
         idx[buf->rank - 1] = last->op == TX_OP_RAMP ? last->arg[0] : last;
         r = 0;

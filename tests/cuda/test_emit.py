@@ -184,6 +184,55 @@ T.cuda.cta_sync()
 A[tx] = f[31 - tx] + h[tx] + small[31 - tx]
 """,
     ),
+    "views": (
+        ", ".join([buf("A", "float32"), buf("B", "int32"), "n: T.int32"]),
+        """
+V = A.view(8, 16)
+W = V.permute(1, 0)
+X = V.sub[n % 8, 4:12]
+Y = A.view("float32x4")
+Z = A.rearrange("(a b) -> b a", a=4)
+s = T.alloc_shared((128,), "float32")
+r = s.view("int32").tile(0, (4, 32))[tx % 4]
+t = T.alloc_local((4, 4), "float32")
+u = t.permute(1, 0)
+u[1, 2] = W[tx % 16, 3]
+Y[tx] = Y[tx] + Y[tx]
+s[tx] = X[tx % 8] + t[2, 1] + Z[tx, 1]
+T.cuda.cta_sync()
+B[tx] = r[31 - tx]
+""",
+    ),
+    "pool": (
+        ", ".join([buf("A", "float32"), buf("H", "float16")]),
+        """
+pool = T.SMEMPool()
+flags = pool.alloc((3,), "uint8")
+f = pool.alloc((4, 32), "float32", align=128)
+h = pool.alloc((64,), "float16")
+f[tx % 4, tx] = A[tx]
+h[tx] = H[tx]
+flags[2] = T.uint8(1)
+T.cuda.cta_sync()
+A[tx] = f[3, 31 - tx] + h[tx] + flags[2]
+pool.move_base_to(0)
+again = pool.alloc((128,), "float16", align=16)
+again[tx * 4:tx * 4 + 4] = H[tx * 4:tx * 4 + 4]
+pool.commit()
+""",
+    ),
+    "copies": (
+        ", ".join([buf("A", "float32"), buf("B", "float32"), "n: T.int32"]),
+        """
+t = T.alloc_local((2, 100), "float32")
+t[:, 0:100] = A[0:100]
+t[0, 1:100] = t[0, 0:99]
+t[1, 0:n] = 2.0
+B[n:n + 100] = t[1, :]
+B[0:128:2] = 1.0
+B[0:4] = A[4:8]
+""",
+    ),
     "half": (
         ", ".join(
             [
