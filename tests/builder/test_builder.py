@@ -547,3 +547,16 @@ def test_names_of_module_level_code():
     fill = "".join(f"unused_{k} = {k}\n" for k in range(300))  # the index of the name needs more than a byte
     exec(compile(fill + text, "<module>", "exec"), names)
     assert "big = T.alloc_local" in names["ib"].get().script()
+
+
+def test_thread_binding():
+    with IRBuilder() as ib, I.prim_func():
+        A = I.arg("A", I.buffer((64,), "float32"))
+        blocks, threads = I.thread_binding(0, 2, thread="blockIdx.x"), I.thread_binding(32, thread="threadIdx.x")
+        assert isinstance(blocks, I.ForFrame)
+        with blocks as bx, threads as tx:
+            assert ib.frames[-1] is threads
+            A[bx * 32 + tx] = 1.0
+    a = np.zeros(64, np.float32)
+    tirx.compile(ib.get(), target="cpu")(a)
+    assert (a == 1).all()

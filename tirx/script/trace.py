@@ -333,6 +333,8 @@ class IRBuilder:
         `span`."""
         if self._building is None or self._building is not state.parser():
             raise RuntimeError("no builder is active")
+        if not isinstance(self._building, Tracer):
+            raise RuntimeError("a parsed kernel's places are those of its text")
         return SourceSpan(self._building, span)
 
 
@@ -353,7 +355,7 @@ class SourceSpan:
         p = self.building
         if isinstance(self.span, int):
             p.ctx.span = self.span
-        elif isinstance(p, Tracer):
+        else:
             p.go_to(*self.span)
         self.before = p.ctx.trace(None), p.traced
         p.traced = False
