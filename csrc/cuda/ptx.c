@@ -343,7 +343,7 @@ static bool
 use_types(ptx_helper *h)
 {
     for (uint32_t i = 0; i < h->n->nargs; i++) {
-        tx_dtype t = i < h->call->nargs ? dtype_of(h, i) : TX_U32;
+        tx_dtype t = i < h->call->nargs && !tx_ptx_is_sunk(h->call, i) ? dtype_of(h, i) : TX_U32;
         if (!tx_is_handle(t))
             em_elem_type(h->e, t); /* brings its typedef along */
         em_elem_type(h->e, TX_U32);

@@ -2,6 +2,9 @@
  * low half first, as it lies in memory. They are only loaded, stored, copied, compared and converted to and from other
  * integers; what else the IR would say of one is refused before (ir/construct.c). SPDX-License-Identifier: Apache-2.0 */
 #include "emu/code.h"
+#include "ir/ptx.h"
+
+#include <string.h>
 
 #define WIDE_PAIR tx_with_lanes(TX_U64, 2)
 
@@ -144,6 +147,51 @@ wide_compare(tx_rewriter *r, const tx_node *n)
                      tx_binary(c, TX_OP_AND, tx_binary(c, TX_OP_EQ, a_high, b_high), low));
 }
 
+/* ---- mov.b128: a register of 128 bits from two of 64, and back ------------------------------------------------------ */
+
+/* STORE to the element that `address` leads to. */
+static const tx_node *
+wide_store(tx_rewriter *r, const tx_node *address, const tx_node *value, tx_span span)
+{
+    const tx_node *element = tx_rewrite(r, address->arg[0]), **args;
+
+    if (!element || !value || !(args = tx_scratch(r->c, const tx_node *, element->nargs + 1)))
+        return NULL;
+    args[0] = value;
+    memcpy(args + 1, element->arg, element->nargs * sizeof *args);
+    return tx_make_at(r->c, span, TX_OP_STORE, TX_VOID, element->u, args, element->nargs + 1);
+}
+
+static const tx_node *
+wide_move(tx_rewriter *r, const tx_node *n)
+{
+    const tx_node *ptx = n->arg[0], *source, *store[2];
+    tx_ctx *c = r->c;
+    uint32_t nrows, count = 0;
+    const tx_ptx_row *rows = tx_ptx_rows(&nrows);
+    const char *name = ptx->op == TX_OP_PTX && rows ? rows[ptx->u.ptx->row].emu : "";
+
+    if (ptx->op != TX_OP_PTX || ptx->u.ptx->guard || ptx->u.ptx->nargs != 3 || strncmp(name, "mov_", 4) != 0)
+        return tx_rewrite_children(r, n);
+    if (strcmp(name, "mov_pack") == 0 && is_wide(ptx->arg[0]->arg[0]->dtype)) {
+        source = wide_pair(c, tx_reinterpret(c, TX_U64, tx_rewrite(r, ptx->arg[1])),
+                           tx_reinterpret(c, TX_U64, tx_rewrite(r, ptx->arg[2])));
+        return wide_store(r, ptx->arg[0], source, n->span);
+    }
+    if (strcmp(name, "mov_unpack") != 0 || !is_wide(ptx->arg[2]->dtype))
+        return tx_rewrite_children(r, n);
+    source = tx_rewrite(r, ptx->arg[2]);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (tx_ptx_is_sunk(ptx->u.ptx, i))
+            continue;
+        store[count] = wide_store(r, ptx->arg[i],
+                                  tx_reinterpret(c, ptx->arg[i]->arg[0]->dtype, wide_half(c, source, (int)i)), n->span);
+        if (!store[count++])
+            return NULL;
+    }
+    return tx_seq(c, store, count);
+}
+
 static bool
 has_wide(const tx_node *n)
 {
@@ -175,6 +223,7 @@ tx_emu_without_wide(tx_ctx *c, const tx_node *body)
         [TX_OP_IF_THEN_ELSE] = as_pair,
         [TX_OP_EQ] = wide_compare,
         [TX_OP_NE] = wide_compare,
+        [TX_OP_EVAL] = wide_move,
         [TX_OP_LT] = wide_compare,
         [TX_OP_GE] = wide_compare,
         [TX_OP_GT] = wide_compare,

@@ -82,3 +82,26 @@ def test_value(name, t, nvrtc):
 def test_there_is_no_arithmetic(op):
     with pytest.raises(tirx.DiagnosticTypeError, match="does not take uint128"):
         kernel(f"x: T.let = {op}")
+
+
+def test_registers_of_two_halves(nvrtc):
+    text = """
+@T.prim_func
+def k(A: T.Buffer((64, 2), "uint64"), B: T.Buffer((64, 2), "float64"), C: T.Buffer((64,), "uint64")):
+    T.device_entry()
+    tx = T.thread_id([64])
+    v: T.uint128
+    low: T.float64
+    high: T.float64
+    T.ptx.mov.b128(v, A[tx, 1], A[tx, 0])
+    T.ptx.mov.b128(low, high, v)
+    B[tx, 0] = low
+    B[tx, 1] = high
+    T.ptx.mov.b128(T.ptx.SINK, C[tx], v)
+"""
+    f = tirx.from_source(text)
+    b, c = np.zeros_like(A), np.zeros(64, np.uint64)
+    tirx.compile(f, target="cpu")(A, b.view(np.float64), c)
+    np.testing.assert_array_equal(b, A[:, ::-1])
+    np.testing.assert_array_equal(c, A[:, 0])
+    assert tirx.compile(f, target="cuda:sm_90a").cubin
