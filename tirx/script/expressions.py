@@ -555,7 +555,7 @@ class Expressions:
         if replaced is not None:
             return replaced(self, *args, **keywords)
         cls = function.__class__
-        if cls is FunctionType and not function.__module__.startswith("tirx."):
+        if cls is FunctionType and not (function.__module__ or "").startswith("tirx."):
             return self.call_helper(function, args, keywords)
         expand = getattr(function, "_tirx_expand", None)
         if expand is not None:
