@@ -333,3 +333,122 @@ def test_allocation_after_giving_up_the_right():
         '    T.ptx["tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32"](addr.ptr_to([0]), T.uint32(32))'
     )
     assert e.kind == "tmem" and "given up the right" in str(e)
+
+
+# ---- copies that unpack; block scales -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits, suffix", [(4, "b4x16_p64"), (6, "b6x16_p32")])
+def test_copies_that_unpack(bits, suffix):
+    """Sixteen values packed at the beginning of each 16 bytes become a byte each; four-bit ones two bits higher."""
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 1 << bits, (128, 16), dtype=np.uint64)
+    packed = np.zeros((128, 16), np.uint8)
+    for r in range(128):
+        word = sum(int(v) << bits * i for i, v in enumerate(values[r]))
+        packed[r] = np.frombuffer(word.to_bytes(16, "little"), np.uint8)
+    got = emulate(copy(f"128x128b.b8x16.{suffix}", 128, 4), packed.view(np.uint32), np.zeros((128, 4), np.uint32))
+    want = (values << (2 if bits == 4 else 0)).astype(np.uint8)
+    np.testing.assert_array_equal(got.view(np.uint8), want)
+
+
+def scaled_product(kind, vector, M, N, K, fmt, sf, row):
+    """D = (A * its scales) @ (B * their scales).T of one instruction; scales as cells, columns 64 and 68 on."""
+    chunks = row // 16
+
+    @T.prim_func
+    def k(
+        A: T.Buffer((M, row), "uint8"),
+        B: T.Buffer((N, row), "uint8"),
+        SA: T.Buffer((M,), "uint32"),
+        SB: T.Buffer((N,), "uint32"),
+        D: T.Buffer((M, N), "float32"),
+    ):
+        T.device_entry()
+        tx = T.thread_id([128])
+        w = T.warp_id([4])
+        lane = T.lane_id([32])
+        sa = T.alloc_shared((chunks, M, 16), "uint8", align=128)
+        sb = T.alloc_shared((chunks, N, 16), "uint8", align=128)
+        addr = T.alloc_shared((1,), "uint32")
+        bar = T.alloc_shared((1,), "uint64")
+        da = T.alloc_local((1,), "uint64")
+        db = T.alloc_local((1,), "uint64")
+        di = T.alloc_local((1,), "uint32")
+        r = T.alloc_local((N,), "float32")
+        s = T.alloc_local((4,), "uint32")
+        if w == 0:
+            T.ptx["tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32"](addr.ptr_to([0]), T.uint32(128))
+        if tx == 0:
+            T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), T.uint32(1))
+            T.ptx.fence.mbarrier_init.release.cluster()
+        for i in range(tx, M * row, 128):
+            sa[i % row // 16, i // row, i % 16] = A[i // row, i % row]
+        for i in range(tx, N * row, 128):
+            sb[i % row // 16, i // row, i % 16] = B[i // row, i % row]
+        T.ptx.fence.proxy.async_.shared__cta()
+        T.cuda.cta_sync()
+        for q in T.unroll(4):
+            s[q] = SA[q * 32 + lane]
+        T.ptx["tcgen05.st.sync.aligned.32x32b.x4.b32"](addr[0] + T.uint32(64), *s[0:4])
+        s[0] = SB[lane]
+        T.ptx["tcgen05.st.sync.aligned.32x32b.x1.b32"](addr[0] + T.uint32(68), s[0])
+        T.ptx["tcgen05.wait::st.sync.aligned"]()
+        T.ptx["tcgen05.fence::before_thread_sync"]()
+        T.cuda.cta_sync()
+        T.ptx["tcgen05.fence::after_thread_sync"]()
+        if tx == 0:
+            T.cuda.tcgen05.encode_instr_descriptor_block_scaled(
+                *(di.ptr_to([0]),), d_dtype="float32", a_dtype=fmt, b_dtype=fmt, sfa_dtype=sf, sfb_dtype=sf,
+                sfa_tmem_addr=0, sfb_tmem_addr=0, M=M, N=N, K=K, trans_a=False, trans_b=False, n_cta_groups=1,
+            )  # fmt: skip
+            T.cuda.tcgen05.encode_matrix_descriptor(da.ptr_to([0]), sa.ptr_to([0, 0, 0]), M, 8, 0)
+            T.cuda.tcgen05.encode_matrix_descriptor(db.ptr_to([0]), sb.ptr_to([0, 0, 0]), N, 8, 0)
+            T.ptx[f"tcgen05.mma.cta_group::1.kind::{kind}.block_scale.scale_vec::{vector}X"](
+                addr[0], da[0], db[0], di[0], addr[0] + T.uint32(64), addr[0] + T.uint32(68), T.bool(False)
+            )
+            T.ptx[COMMIT](bar.ptr_to([0]))
+        T.cuda.mbarrier_wait(bar.ptr_to([0]), 0)
+        T.ptx["tcgen05.fence::after_thread_sync"]()
+        T.ptx["tcgen05.ld.sync.aligned.32x32b.x32.b32"](*r[0:N], addr[0])
+        T.ptx["tcgen05.wait::ld.sync.aligned"]()
+        for j in range(N):
+            D[tx, j] = r[j]
+        T.ptx["tcgen05.fence::before_thread_sync"]()
+        T.cuda.cta_sync()
+        if w == 0:
+            T.ptx["tcgen05.dealloc.cta_group::1.sync.aligned.b32"](addr[0], T.uint32(128))
+
+    return k
+
+
+@pytest.mark.parametrize(
+    "kind, vector, K, fmt, sf",
+    [
+        ("mxf8f6f4", 1, 32, "float8_e4m3fn", "float8_e8m0fnu"),
+        ("mxf4", 2, 64, "float4_e2m1fn", "float8_e8m0fnu"),
+        ("mxf4nvf4", 4, 64, "float4_e2m1fn", "float8_e4m3fn"),
+    ],
+)
+def test_products_with_block_scales(kind, vector, K, fmt, sf):
+    rng = np.random.default_rng(4)
+    M, N, block = 128, 32, K // vector
+    values = np.array([-6, -4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+    a, b = (rng.choice(values, (rows, K)) for rows in (M, N))
+    scales = np.array([0.25, 0.5, 1, 2, 4] if sf == "float8_e8m0fnu" else [0.5, 0.75, 1, 1.5, 3], np.float32)
+    sa, sb = (rng.choice(scales, (rows, vector)) for rows in (M, N))
+
+    def operand_bytes(v):
+        codes = v.astype(getattr(ml_dtypes, fmt)).view(np.uint8)
+        return codes if fmt == "float8_e4m3fn" else (codes[:, 0::2] | codes[:, 1::2] << 4).astype(np.uint8)
+
+    def cells(s):
+        padded = np.ones((len(s), 4), np.float32)
+        padded[:, :vector] = s
+        return padded.astype(getattr(ml_dtypes, sf)).view(np.uint32)[:, 0].copy()
+
+    row = operand_bytes(a).shape[1]
+    f = scaled_product(kind, vector, M, N, K, fmt, sf, row)
+    got = emulate(f, operand_bytes(a), operand_bytes(b), cells(sa), cells(sb), np.zeros((M, N), np.float32))
+    wide = [np.repeat(s, block, 1).astype(np.float64) for s in (sa, sb)]
+    np.testing.assert_array_equal(got, (a * wide[0]) @ (b * wide[1]).T)
