@@ -97,6 +97,11 @@ def _nvrtc(
     return image
 
 
+def _plain(x: Any) -> Any:
+    """The number or the text of an attribute's element."""
+    return getattr(x, "value", x)
+
+
 def _usage_level(lowered: Any) -> list[str]:
     """tirx.register_usage_level of the kernels: 0 asks ptxas for few registers, 10 for speed."""
     found = {lowered[name].attrs.get("tirx.register_usage_level") for name in lowered.names} - {None}
@@ -159,6 +164,8 @@ class Package:
         self.has_kernels = any(lowered[name].flags & _KERNEL for name in lowered.names)
         self._text: tuple[str, bytes] | None = None
         self._cubin: bytes | None = None
+        self._workspaces: dict[tuple, tuple] = {}
+        self._lock = threading.Lock()
 
     def text(self) -> tuple[str, bytes]:
         if not self.has_kernels:
@@ -199,6 +206,22 @@ class Package:
 
     def jit(self) -> Package:
         return self
+
+    def workspace(self, name: str, args: tuple) -> tuple | None:
+        """The memory that T.workspace gave function `name` on the device of a call: made at the first, then kept."""
+        made = self.lowered[name].attrs.get("tirx.workspace")
+        if made is None:
+            return None
+        from tirx import runtime
+
+        where = runtime.device_of(args) if self.compiled_for.kind == "cuda" else runtime.cpu()
+        with self._lock:
+            kept = self._workspaces.get((name, where))
+            if kept is None:
+                sizes = [(str(_plain(d)), int(_plain(n))) for d, n in zip(made[::2], made[1::2], strict=True)]
+                kept = tuple(runtime.zeros(n, dtype, where) for dtype, n in sizes)
+                self._workspaces[name, where] = kept
+        return kept
 
 
 def _pipeline(name: Any) -> None:

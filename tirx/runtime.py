@@ -7,6 +7,7 @@ speaks DLPack and comes back with .numpy(). They do no arithmetic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -77,6 +78,25 @@ def _numpy_dtype(name: str) -> Any:
         return numpy.dtype(getattr(ml_dtypes, name))
     except (ImportError, AttributeError):
         raise TypeError(f"NumPy has no dtype {name}; the package ml_dtypes may: pip install ml_dtypes") from None
+
+
+def device_of(args: Any) -> Device:
+    """The GPU of the first argument that is on one; the first GPU if none is."""
+    for x in args:
+        where = getattr(x, "__dlpack_device__", None)
+        if where is not None:
+            kind, index = where()
+            if int(kind) == _CUDA:
+                return Device("cuda", int(index))
+    return Device("cuda", 0)
+
+
+def zeros(size: int, dtype: str, device: Device) -> Tensor:
+    """A one-dimensional tensor of zeros."""
+    width = re.fullmatch(r"(?:u?int|b?float)(8|16|32|64)", dtype)
+    if width is None:
+        raise TypeError(f"zeros: expected a dtype of numbers of 8 to 64 bits, got {dtype}")
+    return Tensor(bytearray(size * int(width[1]) // 8), (size,), dtype, device)
 
 
 class Tensor:

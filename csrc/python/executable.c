@@ -297,6 +297,33 @@ run_plan(tx_py_run *run, tx_py_intake *in)
     return tx_py_raise_call(run->rt, &e);
 }
 
+static PyObject *call_with(tx_py_exe *x, PyObject *const *objects, uint32_t n, tx_py_options *o, uint32_t repeat);
+
+/* The call with the memory that the kernel has of its own behind the caller's arguments; NULL without an error: it has
+ * none. The Python half keeps that memory, one piece a device. */
+static PyObject *
+call_with_workspace(tx_py_exe *x, PyObject *const *objects, uint32_t n, uint32_t nparams, tx_py_options *o,
+                    uint32_t repeat)
+{
+    PyObject *given = PyTuple_New((Py_ssize_t)n), *own = NULL, *all[EXECUTABLE_STACK_ARGS], *result = NULL;
+    Py_ssize_t nown;
+
+    for (uint32_t i = 0; given && i < n; i++)
+        if (!objects[i] || PyTuple_SetItem(given, (Py_ssize_t)i, Py_NewRef(objects[i])) != 0)
+            Py_CLEAR(given);
+    if (given)
+        own = PyObject_CallMethod(x->owner, "workspace", "sO", x->image->plan_names[x->entry], given);
+    nown = own && PyTuple_Check(own) ? PyTuple_Size(own) : 0;
+    if (nown > 0 && n + (uint32_t)nown == nparams && nparams <= EXECUTABLE_STACK_ARGS) {
+        for (uint32_t i = 0; i < nparams; i++)
+            all[i] = i < n ? objects[i] : PyTuple_GetItem(own, (Py_ssize_t)(i - n));
+        result = call_with(x, all, nparams, o, repeat);
+    }
+    Py_XDECREF(given);
+    Py_XDECREF(own);
+    return result;
+}
+
 /* n arguments as objects: check the count first, so that a wrong one is told before a wrong argument. */
 static PyObject *
 call_with(tx_py_exe *x, PyObject *const *objects, uint32_t n, tx_py_options *o, uint32_t repeat)
@@ -308,6 +335,9 @@ call_with(tx_py_exe *x, PyObject *const *objects, uint32_t n, tx_py_options *o, 
     PyObject *result = NULL;
     bool ok = true;
 
+    if (TX_UNLIKELY(n < nparams) && x->owner &&
+        ((result = call_with_workspace(x, objects, n, nparams, o, repeat)) || PyErr_Occurred()))
+        return result;
     tx_py_intake_init(&in, x->rt);
     if (o->stream && !tx_py_stream_of(x->rt, o->stream, &in.stream))
         return NULL;

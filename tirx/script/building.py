@@ -53,6 +53,7 @@ class Building:
         self.in_annotation = False
         self.emitted = 0  # grows with everything that may have emitted a statement
         self.helper_depth = 0  # plain Python functions being run
+        self.workspaces: list[Any] = []  # dtype and size of each T.workspace
         self.named_barriers = 0  # that T.named_barrier has given out
 
         self.effects: dict[int, Any] = {}  # variables of calls that were emitted when made, by identity

@@ -4,6 +4,7 @@ division by a number that is known only at the call, without a division on the d
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tirx import _core
@@ -95,6 +96,26 @@ def fastdiv(divisor: Any) -> FastDiv:
     multiplier = b.bind("multiplier", _core.cast(ctx, "uint32", _core.op(ctx, "FLOORDIV", top + wide - one, wide)))
     shift = b.bind("shift", _core.cast(ctx, "uint32", power + 31))
     return FastDiv(d, multiplier, shift)
+
+
+_MOST_WORKSPACE = 1 << 40
+
+
+def workspace(size: int, dtype: Any = "uint32") -> Any:
+    """Memory of the kernel's own: `size` elements that are 0 before the first call on a device, and stay as calls leave
+    them. It is a parameter behind the caller's that the executable fills in: counters that go back to 0, tickets,
+    partial sums. Calls that run at the same time share it."""
+    p = _need_host("T.workspace")
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= _MOST_WORKSPACE:
+        raise ValueError(f"T.workspace: the size must be a positive number that is known here, got {size!r}")
+    name = f"workspace{len(p.workspaces) // 2 or ''}"
+    made = _core.buffer(p.ctx, name, [size], dtype, "global")
+    if re.fullmatch(r"(?:u?int|b?float)(8|16|32|64)", made.dtype) is None:
+        raise TypeError(f"T.workspace: the dtype must be one of numbers of 8 to 64 bits, got {made.dtype}")
+    p.workspaces += [made.dtype, size]
+    p.builder.param(name, made)
+    p.builder.set_attr("tirx.workspace", p.workspaces)
+    return made
 
 
 device = Device()

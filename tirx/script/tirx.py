@@ -154,7 +154,7 @@ from tirx.script.frames import If as IfFrame
 from tirx.script.frames import LaunchThread as LaunchThreadFrame
 from tirx.script.frames import Then as ThenFrame
 from tirx.script.frames import While as WhileFrame
-from tirx.script.host import device, fastdiv
+from tirx.script.host import device, fastdiv, workspace
 from tirx.script.meta import meta_class
 from tirx.script.module import (
     decl_function,
