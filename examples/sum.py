@@ -9,8 +9,8 @@ and there are three ways: atomic additions to the result (which must be cleared 
 rounding, changes from run to run), a second kernel, or, as here, the last block to finish adds them up. Who is last is
 found with a ticket: each block writes its partial sum, makes it visible to the others (`T.cuda.thread_fence`), and
 draws a number. The one that draws the highest knows that all partial sums are there; it adds them in a fixed order,
-whoever it is, and puts the ticket back to 0 for the next call. The partial sums and the ticket are the caller's: a
-tensor of BLOCKS float32 and a uint32 that starts at 0.
+whoever it is, and puts the ticket back to 0 for the next call. Both are memory of the kernel's own (`T.workspace`), which
+is 0 before the first call.
 
     python examples/sum.py                         runs on a GPU if there is one, else on the emulator
 """
@@ -28,8 +28,6 @@ from tirx.script import tirx as T
 def total(
     x: T.handle,
     out: T.handle,
-    partial: T.handle,
-    ticket: T.handle,
     *,
     dtype: T.constexpr = "float32",
     THREADS: T.constexpr = 256,
@@ -39,8 +37,8 @@ def total(
     n = T.int64()
     X = T.match_buffer(x, (n,), dtype, align=16)
     OUT = T.match_buffer(out, (1,), "float32")
-    PARTIAL = T.match_buffer(partial, (BLOCKS,), "float32")
-    TICKET = T.match_buffer(ticket, (1,), "uint32")
+    PARTIAL = T.workspace(BLOCKS, "float32")
+    TICKET = T.workspace(1, "uint32")
     VEC = T.meta_var(4 if dtype == "float32" else 8)
     STEP = T.meta_var(THREADS * VEC * UNROLL)  # elements that a block takes at once
     T.device_entry()
@@ -88,14 +86,13 @@ def main():
     target, name, put, get = place()
     rng = np.random.default_rng(0)
     exe = tirx.compile(total.specialize(THREADS=64, BLOCKS=4, UNROLL=2), target=target)
-    partial, ticket = put(np.zeros(4, "float32")), put(np.zeros(1, "uint32"))
     for n in (1, 1000, 65_537):
         x = rng.standard_normal(n).astype("float32")
         out = put(np.full(1, np.nan, "float32"))
-        exe(put(x), out, partial, ticket)
+        exe(put(x), out)
         first = get(out)[0]
         assert abs(first - x.astype("float64").sum()) < 1e-6 * np.abs(x).sum(), n
-        exe(put(x), out, partial, ticket)
+        exe(put(x), out)
         assert get(out)[0] == first, "a second run gave other bits"
     print(f"Sums of 1, 1000 and 65537 elements on {name}: right, and the same twice.")
 
