@@ -401,3 +401,39 @@ def test_element_types(text, nvrtc):
     got = run(f)["AB".index(which)]
     np.testing.assert_array_equal(got[:4], want)
     assert tirx.compile(f, target="cuda:sm_100a").cubin[:4] == b"\x7fELF"
+
+
+def test_views_of_a_parameter_with_strides_that_the_call_knows():
+    @T.prim_func
+    def f(a: T.handle, O: T.Buffer((4, 8, 6), "int32")):
+        s = T.int32()
+        A = T.match_buffer(a, (8, 6), "int32", strides=[s, 1])
+        T.device_entry()
+        tx = T.thread_id([1])
+        V = A.view(8, 2, 3)
+        W = A.permute(1, 0)
+        X = A.sub[2:6, ::2]
+        Y = A.view("uint8")
+        for i, j in T.grid(8, 6):
+            O[0, i, j] = V[i, j // 3, j % 3]
+            O[1, i, j] = W[j, i]
+            O[2, i, j] = X[i // 2, j // 2]
+            O[3, i, j] = Y[i, j * 4]
+
+    a = np.arange(8 * 16, dtype=np.int32).reshape(8, 16)[:, :6]
+    o = np.zeros((4, 8, 6), np.int32)
+    tirx.compile(f, target="cpu")(a, o)
+    i, j = np.ogrid[0:8, 0:6]
+    for got, want in zip(o, (a, a, a[2 + i // 2, j // 2 * 2], a & 255), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_view_that_unknown_strides_cannot_give():
+    with pytest.raises(tirx.DiagnosticValueError, match="no strides give it the shape"):
+
+        @T.prim_func
+        def f(a: T.handle):
+            s = T.int32()
+            A = T.match_buffer(a, (8, 6), "int32", strides=[s, 1])
+            T.device_entry()
+            A.view(48)
