@@ -117,6 +117,7 @@
 #include "runtime/plan_device.c"
 #include "runtime/plan_maps.c"
 #include "runtime/plan_tensormap.c"
+#include "runtime/plan_extra.c"
 #include "runtime/written.c"
 #include "python/args.c"
 #include "python/arith.c"

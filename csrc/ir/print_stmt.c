@@ -533,6 +533,21 @@ print_kernel_attrs(tx_printer *p, const tx_launch *l)
     tx_sb_putc(p->out, ')');
 }
 
+/* The class of a launch attribute with several fields. */
+static const char *
+launch_record(const char *key)
+{
+    static const char *const names[][2] = {{"mem_sync_domain_map", "MemSyncDomainMap"},
+                                           {"access_policy_window", "AccessPolicyWindow"},
+                                           {"programmatic_event", "ProgrammaticEvent"},
+                                           {"launch_completion_event", "LaunchCompletionEvent"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], key) == 0)
+            return names[i][1];
+    return key;
+}
+
 static void
 print_launch_config(tx_printer *p, const tx_node *n)
 {
@@ -557,8 +572,18 @@ print_launch_config(tx_printer *p, const tx_node *n)
     if (l->carveout >= 0)
         tx_sb_f(p->out, ", preferred_shared_memory_carveout=%d", l->carveout);
     for (uint32_t i = 0; i < l->nattrs; i++) {
+        const tx_node *value = l->attrs[i].value;
         tx_sb_f(p->out, ", %s=", l->attrs[i].key->text);
-        tx_print_attr_value(p, l->attrs[i].value);
+        if (value->op != TX_OP_VECTOR) {
+            tx_print_attr_value(p, value);
+            continue;
+        }
+        tx_sb_f(p->out, "T.cuda.%s(", launch_record(l->attrs[i].key->text));
+        for (uint32_t k = 0; k < value->nargs; k++) {
+            tx_sb_puts(p->out, k ? ", " : "");
+            tx_print_attr_value(p, value->arg[k]);
+        }
+        tx_sb_putc(p->out, ')');
     }
     tx_sb_putc(p->out, ')');
     print_kernel_attrs(p, l);

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { STATIC_LIMIT = 48 * 1024, CUMODULE_STACK_ARGS = 64, MAX_ATTRS = 8 };
+enum { STATIC_LIMIT = 48 * 1024, CUMODULE_STACK_ARGS = 64, MAX_ATTRS = 8 + TX_MAX_LAUNCH_EXTRAS };
 
 typedef struct cu_kernel {
     CUfunction fn;
@@ -196,6 +196,9 @@ cu_attrs(const tx_resolved_launch *l, uint32_t ncluster, CUlaunchAttribute *at)
     if (cu_volume(l->preferred) > 1 && memcmp(l->preferred, l->cluster, sizeof l->cluster) != 0 &&
         tx_driver_version() >= 12080)
         cu_attr_dim(at, &n, CU_LAUNCH_PREFERRED_CLUSTER_DIMENSION, l->preferred);
+    for (uint32_t i = 0; i < l->nextras; i++)
+        memcpy(cu_attr(at, &n, (CUlaunchAttributeID)l->extras[i].id)->value.size, l->extras[i].value,
+               sizeof l->extras[i].value);
     if (!a)
         return n;
     if (a->pdl > 0)

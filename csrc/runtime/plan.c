@@ -278,8 +278,8 @@ plan_encode_call(compiler *k, const tx_node *n)
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
-static bool
-add_operand(compiler *k, const tx_node *n, plan_operand *out)
+bool
+tx_plan_operand(compiler *k, const tx_node *n, plan_operand *out)
 {
     uint64_t param;
     const tx_var *v = n->op == TX_OP_BUFFER_DATA ? n->u.buf->data : n->op == TX_OP_VAR ? n->u.var : NULL;
@@ -316,7 +316,7 @@ add_operands(compiler *k, const tx_node *const *args, uint32_t n, plan_operand *
     if (n > k->p->max_args)
         k->p->max_args = n;
     for (uint32_t i = 0; i < n; i++)
-        if (!add_operand(k, args[i], &(*out)[i]))
+        if (!tx_plan_operand(k, args[i], &(*out)[i]))
             return false;
     return true;
 }
@@ -357,6 +357,8 @@ add_launch(compiler *k, const tx_node *n)
         if (i != TX_L_BODY && n->arg[i] && (l.reg[i] = plan_expr(k, n->arg[i])) == PLAN_NO_REG)
             return false;
     }
+    if (!tx_plan_extras(k->c, k, n, &l))
+        return false;
     l.name = keep_text(k, kernel->symbol ? kernel->symbol->text : kernel->name->text);
     if (!l.name || !tx_push(k->c, &k->launches, l)) {
         tx_free(l.name);

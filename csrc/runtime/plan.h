@@ -48,6 +48,12 @@ typedef struct plan_operand {
     char *text; /* PLAN_STRING */
 } plan_operand;
 
+/* A launch attribute with fields that the call computes; rows in plan_extra.c. */
+typedef struct plan_extra {
+    uint8_t row;
+    plan_operand field[5];
+} plan_extra;
+
 typedef struct plan_launch {
     uint32_t kernel;
     char *name;
@@ -55,6 +61,8 @@ typedef struct plan_launch {
     tx_launch attrs;
     uint32_t nargs, nvisible;
     plan_operand *args;
+    uint32_t nextras;
+    plan_extra extras[TX_MAX_LAUNCH_EXTRAS];
 } plan_launch;
 
 typedef struct plan_packed {
@@ -186,6 +194,11 @@ bool tx_plan_fault(plan_call *k, tx_call_class cls, const char *fmt, ...) TX_PRI
 bool tx_plan_encode(plan_call *k, const plan_encode *m);
 bool tx_plan_map_ready(plan_call *k, const plan_launch *l, uint32_t i); /* a kernel is to run with argument i, a map */
 void tx_plan_map_operand(plan_call *k, const plan_operand *o, tx_emu_arg *to);
+
+/* plan_extra.c: the attributes of a launch node that the driver takes as they stand, compiled and evaluated */
+bool tx_plan_extras(tx_ctx *c, struct plan_compiler *k, const tx_node *launch, plan_launch *l);
+bool tx_plan_operand(struct plan_compiler *k, const tx_node *n, plan_operand *out); /* plan.c */
+bool tx_plan_extra_values(plan_call *k, const plan_launch *l, tx_launch_extra *out);
 
 /* written.c: does the function write behind this pointer of its own, itself or through what it calls (`depth` calls in)? */
 bool tx_plan_writes(const tx_func *f, const tx_var *data, int depth);

@@ -602,6 +602,7 @@ plan_call_launch(plan_call *k, const plan_launch *l)
                             .stream = k->stream,
                             .device_id = k->device_id};
     uint16_t smem = l->reg[TX_L_DYN_SMEM], priority = l->reg[TX_L_PRIORITY];
+    tx_launch_extra extras[TX_MAX_LAUNCH_EXTRAS];
 
     if (!launch_shape(k, l, &r))
         return false;
@@ -617,6 +618,10 @@ plan_call_launch(plan_call *k, const plan_launch *l)
                 "dynamic shared memory of %s is %lld bytes when calling:\n  `%s`,\n  expected at most %d", l->name,
                 (long long)r.dyn_smem, k->p->signature, TX_MAX_DYN_SMEM);
     }
+    r.extras = extras;
+    r.nextras = l->nextras;
+    if (l->nextras && !tx_plan_extra_values(k, l, extras))
+        return false;
     r.priority = priority == PLAN_NO_REG ? 0 : k->reg[priority].i;
     if (l->reg[TX_L_STREAM] != PLAN_NO_REG)
         r.stream = k->reg[l->reg[TX_L_STREAM]].p;

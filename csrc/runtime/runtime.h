@@ -86,6 +86,13 @@ typedef struct tx_call_error {
     const tx_emu_program *program; /* of the report */
 } tx_call_error;
 
+/* A launch attribute that the driver takes as it stands; filled by plan_extra.c. */
+enum { TX_MAX_LAUNCH_EXTRAS = 5 };
+typedef struct tx_launch_extra {
+    int id; /* CUlaunchAttributeID */
+    unsigned char value[64];
+} tx_launch_extra;
+
 /* One resolved launch, handed to a back end. */
 typedef struct tx_resolved_launch {
     uint32_t kernel; /* index of the kernel in the module */
@@ -93,6 +100,8 @@ typedef struct tx_resolved_launch {
     uint64_t dyn_smem;
     int64_t priority;
     const tx_launch *attrs;
+    const tx_launch_extra *extras;
+    uint32_t nextras;
     const tx_emu_arg *args; /* SHAPE_ONLY ones last */
     uint32_t nargs, nvisible;
     void *stream;

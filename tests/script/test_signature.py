@@ -293,7 +293,23 @@ LC, KA = T.cuda.LaunchConfig, T.cuda.KernelAttributes
         ({"grid": 1, "block": 1, "nosuch": 1}, TypeError, "unexpected keyword argument 'nosuch'"),
         ({"block": 1}, ValueError, "LaunchConfig.grid is required"),
         ({"grid": 1}, ValueError, "LaunchConfig.block is required"),
-        ({"grid": 1, "block": 1, "programmatic_event": 3}, ValueError, "not supported by tirx yet"),
+        ({"grid": 1, "block": 1, "shared_memory_mode": "default"}, ValueError, "not supported by tirx yet"),
+        ({"grid": 1, "block": 1, "shared_memory_mode": "all"}, ValueError, "shared_memory_mode: expected one of ("),
+        (
+            {"grid": 1, "block": 1, "programmatic_event": 3},
+            TypeError,
+            "programmatic_event expects T.cuda.ProgrammaticEvent, got int",
+        ),
+        (
+            {"grid": 1, "block": 1, "mem_sync_domain_map": (0, 1)},
+            TypeError,
+            "mem_sync_domain_map expects T.cuda.MemSyncDomainMap, got tuple",
+        ),
+        (
+            {"grid": 1, "block": 1, "nvlink_util_centric_scheduling": 1},
+            TypeError,
+            "nvlink_util_centric_scheduling expects bool, got int",
+        ),
     ],
 )
 def test_launch_configurations_that_are_refused(fields, error, message):
@@ -305,6 +321,59 @@ def test_launch_configurations_that_are_refused(fields, error, message):
     with pytest.raises(tirx.DiagnosticError, match=re.escape(message)) as info:
         head("s: T.int32", f"    T.device_entry(launch=T.cuda.LaunchConfig({arguments}))\n", "function")
     assert info.value.lineno == 3
+
+
+@pytest.mark.parametrize(
+    "made, error, message",
+    [
+        ("MemSyncDomainMap(0, 256)", ValueError, "mem_sync_domain_map.remote must be between 0 and 255"),
+        ("MemSyncDomainMap(1.5)", TypeError, "mem_sync_domain_map.default must be a scalar int expression"),
+        (
+            "AccessPolicyWindow(3, 4)",
+            TypeError,
+            "access_policy_window.base_ptr must be a buffer or a pointer parameter",
+        ),
+        ("AccessPolicyWindow(A, 4, 1.5)", ValueError, "access_policy_window.hit_ratio must be between 0 and 1"),
+        ("AccessPolicyWindow(A, 4, s)", TypeError, "access_policy_window.hit_ratio must be a compile-time number"),
+        ("AccessPolicyWindow(A, 1.0)", TypeError, "access_policy_window.num_bytes must be a scalar int expression"),
+        (
+            "AccessPolicyWindow(A, 4, 1.0, 'all')",
+            ValueError,
+            "access_policy_window.hit_prop: expected one of ('normal', 'streaming', 'persisting'), got 'all'",
+        ),
+        (
+            "AccessPolicyWindow(A, 4, 1.0, 'normal', 'persisting')",
+            ValueError,
+            "access_policy_window.miss_prop: expected one of ('normal', 'streaming'), got 'persisting'",
+        ),
+        ("ProgrammaticEvent(0, 0, 1)", TypeError, "programmatic_event.trigger_at_block_start expects bool"),
+        ("ProgrammaticEvent(True)", TypeError, "programmatic_event.event expects int, not bool"),
+        ("LaunchCompletionEvent(0, -1)", ValueError, "launch_completion_event.flags must be between 0 and 4294967295"),
+    ],
+)
+def test_records_of_a_launch_that_are_refused(made, error, message):
+    with pytest.raises(error, match=re.escape(message)) as info:
+        head('A: T.Buffer((8,), "int32"), s: T.float32', f"    x = T.meta_var(T.cuda.{made})\n")
+    assert info.value.lineno == 3
+
+
+def test_records_of_a_launch_are_kept_printed_and_computed():
+    config = (
+        "grid=1, block=32, mem_sync_domain_map=T.cuda.MemSyncDomainMap(0, 1), access_policy_window="
+        'T.cuda.AccessPolicyWindow(A.data, n * 4, T.float32(0.5), "persisting", "normal"), programmatic_event='
+        "T.cuda.ProgrammaticEvent(event, 0, True), launch_completion_event=T.cuda.LaunchCompletionEvent(event, 0), "
+        "nvlink_util_centric_scheduling=True"
+    )
+    f = tirx.from_source(
+        '@T.prim_func\ndef k(A: T.Buffer(("n",), "int32"), event: T.int64):\n    n = T.int32()\n'
+        f"    T.device_entry(launch=T.cuda.LaunchConfig({config}))\n"
+        '    A[T.cuda.thread_idx("x")] = n\n'
+    )
+    assert f"T.cuda.LaunchConfig({config})" in f.script()
+    assert tirx.structural_equal(tirx.from_source(f.script()), f)
+    a = np.zeros(32, np.int32)
+    tirx.compile(f, target="cpu")(a, 0)
+    assert (a == 32).all()
 
 
 def test_an_extent_that_is_no_integer():

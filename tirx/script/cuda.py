@@ -48,13 +48,24 @@ from tirx.script.cuda_values import (
     sm100_tma_2sm_mbarrier_addr,
     smem_addr_from_uint64,
 )
-from tirx.script.launch import KernelAttributes, LaunchConfig
+from tirx.script.launch import (
+    AccessPolicyWindow,
+    KernelAttributes,
+    LaunchCompletionEvent,
+    LaunchConfig,
+    MemSyncDomainMap,
+    ProgrammaticEvent,
+)
 from tirx.script.ops import Receipt, effect, emit
 from tirx.script.tensormaps import tensormap_encode_im2col, tensormap_encode_tiled
 
 __all__ = [
     "KernelAttributes",
+    "AccessPolicyWindow",
+    "LaunchCompletionEvent",
     "LaunchConfig",
+    "MemSyncDomainMap",
+    "ProgrammaticEvent",
     "TCGen05BlockScaledInstrDescriptorAttrs",
     "TCGen05InstrDescriptorAttrs",
     "bfloat1622float2",

@@ -28,15 +28,7 @@ _RANGES = {
     "preferred_shared_memory_carveout": (0, 100),
 }
 # fields that the launcher does not use yet; they are refused rather than dropped
-_LATER = (
-    "mem_sync_domain_map",
-    "access_policy_window",
-    "nvlink_util_centric_scheduling",
-    "portable_cluster_size_mode",
-    "shared_memory_mode",
-    "programmatic_event",
-    "launch_completion_event",
-)
+_LATER = ("portable_cluster_size_mode", "shared_memory_mode")
 
 
 def _is_expression(x: Any) -> bool:
@@ -87,6 +79,96 @@ def _divisible(a: tuple, a_name: str, b: tuple, b_name: str) -> None:
         m, n = _constant(x), _constant(y)
         if m is not None and n is not None and m % n:
             raise ValueError(f"{a_name} must be divisible by {b_name} in every dimension")
+
+
+class _Record:
+    """A launch attribute of several fields; `fields` is what the core keeps."""
+
+    fields: list[Any]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.fields))})"
+
+
+def _in_range(field: str, x: Any, low: int, high: int) -> Any:
+    x = _integer(field, x)
+    n = _constant(x)
+    if n is not None and not low <= n <= high:
+        raise ValueError(f"{field} must be between {low} and {high}")
+    return x
+
+
+class MemSyncDomainMap(_Record):
+    """Which physical domains the two logical ones are."""
+
+    def __init__(self, default: Any = 0, remote: Any = 1):
+        self.fields = [
+            _in_range(f"mem_sync_domain_map.{f}", x, 0, 255) for f, x in (("default", default), ("remote", remote))
+        ]
+
+
+class AccessPolicyWindow(_Record):
+    """How the L2 cache treats a window of memory: a share of it one way, the rest another."""
+
+    _PROPERTIES = ("normal", "streaming", "persisting")
+
+    def __init__(
+        self,
+        base_ptr: Any,
+        num_bytes: Any,
+        hit_ratio: Any = 1.0,
+        hit_prop: str = "persisting",
+        miss_prop: str = "normal",
+    ):
+        if isinstance(base_ptr, Buffer):
+            base_ptr = base_ptr.data
+        if not (isinstance(base_ptr, Expr) and base_ptr.dtype == "handle"):
+            raise TypeError("access_policy_window.base_ptr must be a buffer or a pointer parameter")
+        num_bytes = _integer("access_policy_window.num_bytes", num_bytes)
+        if isinstance(hit_ratio, Expr) and hit_ratio.op == "FLOAT":
+            hit_ratio = hit_ratio.value
+        if isinstance(hit_ratio, bool) or not isinstance(hit_ratio, (int, float)):
+            raise TypeError("access_policy_window.hit_ratio must be a compile-time number")
+        if not 0 <= hit_ratio <= 1:
+            raise ValueError("access_policy_window.hit_ratio must be between 0 and 1")
+        for field, value, allowed in (
+            ("hit_prop", hit_prop, self._PROPERTIES),
+            ("miss_prop", miss_prop, self._PROPERTIES[:2]),
+        ):
+            if value not in allowed:
+                raise ValueError(f"access_policy_window.{field}: expected one of {allowed}, got {value!r}")
+        self.fields = [base_ptr, num_bytes, float(hit_ratio), hit_prop, miss_prop]
+
+
+class ProgrammaticEvent(_Record):
+    """An event (its address as an integer) that is recorded when every block has triggered it."""
+
+    def __init__(self, event: Any, flags: Any = 0, trigger_at_block_start: bool = False):
+        if not isinstance(trigger_at_block_start, bool):
+            raise TypeError("programmatic_event.trigger_at_block_start expects bool")
+        self.fields = [
+            _integer("programmatic_event.event", event),
+            _in_range("programmatic_event.flags", flags, 0, _U32),
+            trigger_at_block_start,
+        ]
+
+
+class LaunchCompletionEvent(_Record):
+    """An event that is recorded when every block has begun."""
+
+    def __init__(self, event: Any, flags: Any = 0):
+        self.fields = [
+            _integer("launch_completion_event.event", event),
+            _in_range("launch_completion_event.flags", flags, 0, _U32),
+        ]
+
+
+_RECORDS = {
+    "mem_sync_domain_map": MemSyncDomainMap,
+    "access_policy_window": AccessPolicyWindow,
+    "programmatic_event": ProgrammaticEvent,
+    "launch_completion_event": LaunchCompletionEvent,
+}
 
 
 class LaunchConfig:
@@ -191,6 +273,9 @@ class LaunchConfig:
                 n = _constant(v[field])
                 if n is not None and not low <= n <= high:
                     raise ValueError(f"{field} must be between {low} and {high}")
+        for field, kind in _RECORDS.items():
+            if v[field] is not None and not isinstance(v[field], kind):
+                raise TypeError(f"{field} expects T.cuda.{kind.__name__}, got {type(v[field]).__name__}")
         for field in _LATER:
             if v[field] is not None:
                 raise ValueError(f"LaunchConfig.{field} is not supported by tirx yet")
@@ -270,6 +355,11 @@ def to_launch(launch: Any, kernel_attrs: Any) -> dict[str, Any] | None:
         "mem_sync_domain": _index("mem_sync_domain", launch.mem_sync_domain),
         "carveout": launch.preferred_shared_memory_carveout,
     }
+    attrs: dict[str, Any] = {k: getattr(launch, k).fields for k in _RECORDS if getattr(launch, k) is not None}
+    if launch.nvlink_util_centric_scheduling is not None:
+        attrs["nvlink_util_centric_scheduling"] = launch.nvlink_util_centric_scheduling
+    if attrs:
+        found["attrs"] = attrs
     if kernel_attrs is not None:
         if not isinstance(kernel_attrs, KernelAttributes):
             raise TypeError(
