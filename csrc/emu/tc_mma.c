@@ -302,27 +302,48 @@ integer_element(const tc_mma *j, const uint32_t *x, const uint32_t *y, uint32_t 
     return (uint32_t)s;
 }
 
-/* The common case: fp32 results in 128 lanes, a column at a time. */
+/* 16-bit operands as panels of float32: to[row][16], or turned to[16][128]. */
 static void
-multiply_columns(const tc_mma *j, tx_tmem *t, const float *x, const float *y, uint32_t first_row)
+widen_operand(const tx_isa *isa, const tc_operand *o, const uint8_t *shared, uint32_t rows, float *to, bool turned)
 {
-    float turned[MMA_K][TMEM_LANES];
-    for (uint32_t k = 0; k < j->k; k++)
-        for (uint32_t r = 0; r < TMEM_LANES; r++)
-            turned[k][r] = x[(first_row + r) * j->k + k];
-    for (uint32_t c = 0; c < j->n; c++) {
-        float s[TMEM_LANES];
-        if (j->accumulate)
-            memcpy(s, t->cell[j->d_column + c], sizeof s);
-        else
-            memset(s, 0, sizeof s);
-        for (uint32_t k = 0; k < j->k; k++) {
-            float b = y[c * j->k + k];
-            for (uint32_t r = 0; r < TMEM_LANES; r++)
-                s[r] += turned[k][r] * b;
+    const uint8_t *piece[8];
+    bool bf16 = o->fmt == FM_BF16;
+    for (uint32_t r = 0; r < rows; r += 8)
+        for (uint32_t k = 0; k < 16; k += 8) {
+            for (uint32_t i = 0; i < 8; i++)
+                piece[i] = shared - TX_SYSTEM_BYTES +
+                           (o->mn_major ? tx_tc_address(&o->desc, true, r, 0, k + i, 2)
+                                        : tx_tc_address(&o->desc, false, r + i, 2 * k, 0, 2));
+            if (turned != o->mn_major)
+                isa->widen_turned(turned ? to + k * TMEM_LANES + r : to + r * 16 + k, turned ? TMEM_LANES : 16, piece,
+                                  bf16);
+            else
+                for (uint32_t i = 0; i < 8; i++)
+                    isa->widen(turned ? to + (k + i) * TMEM_LANES + r : to + (r + i) * 16 + k, piece[i], bf16);
         }
-        memcpy(t->cell[j->d_column + c], s, sizeof s);
-        memset(t->written[j->d_column + c], 255, sizeof t->written[0]);
+}
+
+/* The common case: 16-bit operands in shared memory, fp32 results in 128 lanes. */
+static void
+multiply_halves(const tx_vm *vm, const tc_mma *j)
+{
+    float x[MMA_N * 16], y[16 * TMEM_LANES], d[16 * TMEM_LANES];
+    for (uint32_t p = 0; p < j->nctas; p++)
+        widen_operand(vm->isa, &j->b, j->cta[p]->shared, j->n / j->nctas, x + p * j->n / j->nctas * 16, false);
+    for (uint32_t i = 0; i < j->n * 16u && j->a.negate != j->b.negate; i++)
+        x[i] = -x[i];
+    for (uint32_t p = 0; p < j->nctas; p++) {
+        tx_tmem *t = j->cta[p]->engine->tmem;
+        widen_operand(vm->isa, &j->a, j->cta[p]->shared, TMEM_LANES, y, true);
+        for (uint32_t c = 0; c < j->n; c += 16) {
+            if (j->accumulate)
+                memcpy(d, t->cell[j->d_column + c], sizeof d);
+            else
+                memset(d, 0, sizeof d);
+            vm->isa->multiply(d, x + c * 16, y, TMEM_LANES);
+            memcpy(t->cell[j->d_column + c], d, sizeof d);
+        }
+        memset(t->written[j->d_column], 255, j->n * sizeof t->written[0]);
     }
 }
 
@@ -336,13 +357,24 @@ has_masked_lanes(const tc_mma *j)
 }
 
 static bool
+is_common(const tc_mma *j)
+{
+    return j->d == D_F32 && !j->scaled && !j->a.in_tmem && j->a.es == 2 && j->a.fmt == j->b.fmt &&
+           j->m == TMEM_LANES * j->nctas && j->n % (16 * j->nctas) == 0 && !has_masked_lanes(j);
+}
+
+static bool
 mma_write(tx_vm *vm, tx_work *w)
 {
     const tc_mma *j = w->data;
     size_t na = (size_t)j->m * j->k, nb = (size_t)j->n * j->k;
+    bool exact = vm->o->hardware_numerics && j->d != D_S32 && !j->scaled && j->a.bits >= 8 && j->b.bits >= 8;
+    if (!exact && is_common(j)) {
+        multiply_halves(vm, j);
+        return true;
+    }
     uint32_t *xc = tx_malloc((na + nb) * 8), *yc = xc + na;
     float *x = (float *)(void *)(yc + nb), *y = x + na;
-    bool exact = vm->o->hardware_numerics && j->d != D_S32 && !j->scaled && j->a.bits >= 8 && j->b.bits >= 8;
     if (!xc)
         return tx_vm_nomem(vm), false;
     take_operand(j, &j->a, j->m, xc);
@@ -351,12 +383,6 @@ mma_write(tx_vm *vm, tx_work *w)
         x[i] = number_of(&j->a, xc[i]);
     for (size_t i = 0; i < nb && !exact && j->d != D_S32; i++)
         y[i] = number_of(&j->b, yc[i]);
-    if (!exact && j->d == D_F32 && !j->scaled && !has_masked_lanes(j) && j->m == 128 * j->nctas) {
-        for (uint32_t p = 0; p < j->nctas; p++)
-            multiply_columns(j, j->cta[p]->engine->tmem, x, y, p * TMEM_LANES);
-        tx_free(xc);
-        return true;
-    }
     for (uint32_t c = 0; c < j->n; c++)
         for (uint32_t r = 0; r < j->m; r++) {
             uint32_t lane, column, p = place_of_result(j, r, c, &lane, &column), bit = p * TMEM_LANES + lane, v;
