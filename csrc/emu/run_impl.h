@@ -909,25 +909,50 @@ widen_turned(float *d, uint32_t n, const uint8_t *const *rows, bool bf16)
         widen(d + (size_t)k * n, (const uint8_t *)h[k], bf16);
 }
 
-/* k ascending for each element; blocks of 16 columns and two rows stay in registers. n is a multiple of 8. */
+/* A block of 16 columns and some rows stays in registers; k ascending for each element. */
+#if defined(__AVX512F__)
+enum { BLOCK_ROWS = 8 };
+#else
+enum { BLOCK_ROWS = 4 };
+#endif
+#if defined(__GNUC__)
+typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
+#else
+typedef struct sixteen {
+    float v[16];
+} sixteen;
+#endif
+
+static inline void
+multiply_block(float *restrict d, const float *restrict x, const float *restrict y, uint32_t n)
+{
+#if defined(__GNUC__)
+    sixteen s[BLOCK_ROWS];
+    for (int r = 0; r < BLOCK_ROWS; r++)
+        s[r] = *(const sixteen *)(const void *)(d + (size_t)r * n);
+    for (int k = 0; k < 16; k++) {
+        sixteen b = *(const sixteen *)(const void *)(y + (size_t)k * n);
+        for (int r = 0; r < BLOCK_ROWS; r++)
+            s[r] += x[r * 16 + k] * b;
+    }
+    for (int r = 0; r < BLOCK_ROWS; r++)
+        *(sixteen *)(void *)(d + (size_t)r * n) = s[r];
+#else
+    for (int r = 0; r < BLOCK_ROWS; r++)
+        for (int k = 0; k < 16; k++)
+            for (int i = 0; i < 16; i++)
+                d[(size_t)r * n + i] += x[r * 16 + k] * y[(size_t)k * n + i];
+#endif
+}
+
+/* n is a multiple of 8. */
 static void
 multiply(float *restrict d, const float *restrict x, const float *restrict y, uint32_t n)
 {
     uint32_t c = 0;
     for (; c + 16 <= n; c += 16)
-        for (int r = 0; r < 16; r += 2) {
-            float s0[16], s1[16];
-            memcpy(s0, d + (size_t)r * n + c, sizeof s0);
-            memcpy(s1, d + ((size_t)r + 1) * n + c, sizeof s1);
-            for (int k = 0; k < 16; k++) {
-                const float *b = y + (size_t)k * n + c;
-                float a0 = x[r * 16 + k], a1 = x[r * 16 + 16 + k];
-                for (int i = 0; i < 16; i++)
-                    s0[i] += a0 * b[i], s1[i] += a1 * b[i];
-            }
-            memcpy(d + (size_t)r * n + c, s0, sizeof s0);
-            memcpy(d + ((size_t)r + 1) * n + c, s1, sizeof s1);
-        }
+        for (int r = 0; r < 16; r += BLOCK_ROWS)
+            multiply_block(d + (size_t)r * n + c, x + (size_t)r * 16, y + c, n);
     for (; c < n; c += 8)
         for (int r = 0; r < 16; r++)
             for (int k = 0; k < 16; k++)
@@ -935,7 +960,34 @@ multiply(float *restrict d, const float *restrict x, const float *restrict y, ui
                     d[(size_t)r * n + c + (uint32_t)i] += x[r * 16 + k] * y[(size_t)k * n + c + (uint32_t)i];
 }
 
-const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN, shadow_read, shadow_write, widen, widen_turned, multiply};
+static void
+fragment_rows(float *restrict d, uint32_t n, float *restrict even, float *restrict odd, bool to_registers)
+{
+#if defined(__SSE2__)
+    for (uint32_t g = 0; g < 8; g++, d += n, even += 4, odd += 4) {
+        if (to_registers) {
+            __m128 x = _mm_loadu_ps(d), y = _mm_loadu_ps(d + 4);
+            _mm_storeu_ps(even, _mm_shuffle_ps(x, y, _MM_SHUFFLE(2, 0, 2, 0)));
+            _mm_storeu_ps(odd, _mm_shuffle_ps(x, y, _MM_SHUFFLE(3, 1, 3, 1)));
+        } else {
+            __m128 x = _mm_loadu_ps(even), y = _mm_loadu_ps(odd);
+            _mm_storeu_ps(d, _mm_unpacklo_ps(x, y));
+            _mm_storeu_ps(d + 4, _mm_unpackhi_ps(x, y));
+        }
+    }
+#else
+    for (uint32_t l = 0; l < TX_LANES; l++) {
+        float *at = d + l / 4 * n + l % 4 * 2;
+        if (to_registers)
+            even[l] = at[0], odd[l] = at[1];
+        else
+            at[0] = even[l], at[1] = odd[l];
+    }
+#endif
+}
+
+const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN,   shadow_read, shadow_write, widen,
+                            widen_turned, multiply, fragment_rows};
 
 #undef S
 #undef THREADED

@@ -295,6 +295,8 @@ typedef struct tx_isa {
     void (*widen)(float *d, const uint8_t *p, bool bf16);
     void (*widen_turned)(float *d, uint32_t n, const uint8_t *const *rows, bool bf16);
     void (*multiply)(float *d, const float *x, const float *y, uint32_t n);
+    /* eight rows of eight columns, n floats from row to row, and the two registers of even and odd columns that hold them */
+    void (*fragment_rows)(float *d, uint32_t n, float *even, float *odd, bool to_registers);
 } tx_isa;
 extern const tx_isa tx_isa_base, tx_isa_avx2, tx_isa_avx512;
 const tx_isa *tx_isa_pick(void);

@@ -110,20 +110,40 @@ wg_fenced(const tx_act *a, uint32_t init)
 
 /* ---- operands in shared memory ----------------------------------------------------------------------------------------- */
 
-/* Byte in shared memory of 16 that belong together: K-major those of row r from element k on, MN-major those of element k from row r on. */
-static uint32_t
-wg_chunk(const wg_operand *o, uint32_t es, uint32_t r, uint32_t k)
+typedef struct wg_walk { /* a descriptor taken apart */
+    uint32_t start, lbo, sbo, turn, w, mask, es, per;
+    bool mn_major;
+} wg_walk;
+
+static wg_walk
+wg_walk_of(const wg_operand *o, uint32_t es)
 {
     static const uint32_t widths[] = {0, 128, 64, 32}, masks[] = {0, 0x70, 0x30, 0x10};
-    uint32_t start = (uint32_t)(o->desc & 0x3fff) << 4, lbo = (uint32_t)(o->desc >> 16 & 0x3fff) << 4,
-             sbo = (uint32_t)(o->desc >> 32 & 0x3fff) << 4, base = (uint32_t)(o->desc >> 49 & 7),
-             mode = (uint32_t)(o->desc >> 62), w = widths[mode], per = 16 / es, at;
+    uint32_t mode = (uint32_t)(o->desc >> 62);
+    wg_walk w = {(uint32_t)(o->desc & 0x3fff) << 4,
+                 (uint32_t)(o->desc >> 16 & 0x3fff) << 4,
+                 (uint32_t)(o->desc >> 32 & 0x3fff) << 4,
+                 128 * (uint32_t)(o->desc >> 49 & 7),
+                 widths[mode],
+                 masks[mode],
+                 es,
+                 16 / es,
+                 o->mn_major};
+    return w;
+}
+
+/* Byte in shared memory of 16 that belong together: K-major those of row r from element k on, MN-major those of element k from row r on. */
+static inline uint32_t
+wg_chunk(const wg_walk *o, uint32_t r, uint32_t k)
+{
+    uint32_t w = o->w, at;
     if (!o->mn_major)
-        at = w ? r % 8 * w + r / 8 * sbo + k * es : r % 8 * 16 + r / 8 * sbo + k / per * lbo;
+        at = w ? r % 8 * w + r / 8 * o->sbo + k * o->es : r % 8 * 16 + r / 8 * o->sbo + k / o->per * o->lbo;
     else
-        at = w ? r * es % w + r * es / w * lbo + k % 8 * w + k / 8 * sbo : r / per * sbo + k % 8 * 16 + k / 8 * lbo;
-    at += start;
-    return (at ^ ((at - 128 * base) >> 3 & masks[mode])) - WINDOW;
+        at = w ? r * o->es % w + r * o->es / w * o->lbo + k % 8 * w + k / 8 * o->sbo
+               : r / o->per * o->sbo + k % 8 * 16 + k / 8 * o->lbo;
+    at += o->start;
+    return (at ^ ((at - o->turn) >> 3 & o->mask)) - WINDOW;
 }
 
 /* Calls for each piece of 16 bytes; r and k of its first element. */
@@ -135,9 +155,17 @@ static bool
 wg_inside(const tx_act *a, const wg_operand *o, uint32_t es, uint32_t kk, const char *name)
 {
     uint32_t size = (uint32_t)a->f->warp->cta->shared_bytes;
+    wg_walk walk = wg_walk_of(o, es);
+    uint32_t last = o->first + o->rows - 1, w = walk.w ? walk.w : 16;
+    uint64_t most = o->mn_major
+                        ? (uint64_t)(last * es / w + 1) * (walk.lbo > walk.sbo ? walk.lbo : walk.sbo) +
+                              (uint64_t)(kk / 8 + 1) * (walk.lbo > walk.sbo ? walk.lbo : walk.sbo) + 16 * w
+                        : (uint64_t)(last / 8) * walk.sbo + (walk.w ? 0 : (uint64_t)kk / walk.per * walk.lbo) + 8 * w;
+    if (walk.start >= WINDOW && walk.start - WINDOW + most + 256 <= size)
+        return true; /* surely */
     EACH_CHUNK(o, es, kk, r, k)
     {
-        uint32_t at = wg_chunk(o, es, r, k);
+        uint32_t at = wg_chunk(&walk, r, k);
         if (at < size && size - at >= 16)
             continue;
         tx_emu_report *rep = tx_act_report(a, tx_first_lane(a->f->m), "out_of_bounds");
@@ -153,9 +181,10 @@ static uint32_t
 wg_spans(const wg_operand *o, tx_cta *cta, uint32_t es, uint32_t kk, tx_span_of *s)
 {
     uint32_t n = 0;
+    wg_walk walk = wg_walk_of(o, es);
     EACH_CHUNK(o, es, kk, r, k)
     {
-        uint32_t at = wg_chunk(o, es, r, k);
+        uint32_t at = wg_chunk(&walk, r, k);
         if (n && s[n - 1].off + s[n - 1].n == at)
             s[n - 1].n += 16;
         else
@@ -201,9 +230,10 @@ wg_codes(const wg_job *j, const tx_cta *cta, uint32_t (*x)[MOST_K], uint32_t (*y
     for (int which = j->a_in_registers ? 1 : 0; which < 2; which++) {
         const wg_operand *o = which ? &j->b : &j->a;
         uint32_t (*to)[MOST_K] = which ? y : x, per = 16u / j->es;
+        wg_walk walk = wg_walk_of(o, j->es);
         EACH_CHUNK(o, j->es, j->kk, r, k)
         {
-            const uint8_t *p = cta->shared + wg_chunk(o, j->es, r, k);
+            const uint8_t *p = cta->shared + wg_chunk(&walk, r, k);
             for (uint32_t i = 0; i < per; i++)
                 to[r - o->first + (o->mn_major ? i : 0)][k + (o->mn_major ? 0 : i)] = wg_code(p, j->es, i);
         }
@@ -259,6 +289,7 @@ wg_fast(tx_vm *vm, const wg_job *j, tx_frag *f)
     const tx_cta *cta = f->warp->cta;
     uint32_t n = j->n;
     bool bf16 = j->fmt_a == FM_BF16;
+    wg_walk of_a = wg_walk_of(&j->a, 2), of_b = wg_walk_of(&j->b, 2);
     if (j->a_in_registers) {
         for (uint32_t i = 0; i < 4; i++)
             for (uint32_t l = 0; l < TX_LANES; l++)
@@ -269,37 +300,33 @@ wg_fast(tx_vm *vm, const wg_job *j, tx_frag *f)
         EACH_CHUNK(&j->a, 2, 16, r, k)
         {
             float t[8];
-            vm->isa->widen(t, cta->shared + wg_chunk(&j->a, 2, r, k), bf16);
+            vm->isa->widen(t, cta->shared + wg_chunk(&of_a, r, k), bf16);
             for (uint32_t i = 0; i < 8; i++)
                 x[j->a.mn_major ? (r - j->a.first + i) * 16 + k : (r - j->a.first) * 16 + k + i] = t[i];
         }
     if (j->b.mn_major) {
         EACH_CHUNK(&j->b, 2, 16, r, k)
-        vm->isa->widen(y + k * n + r, cta->shared + wg_chunk(&j->b, 2, r, k), bf16);
+        vm->isa->widen(y + k * n + r, cta->shared + wg_chunk(&of_b, r, k), bf16);
     } else
         for (uint32_t r = 0; r < n; r += 8)
             for (uint32_t k = 0; k < 16; k += 8) {
                 const uint8_t *rows[8];
                 for (uint32_t i = 0; i < 8; i++)
-                    rows[i] = cta->shared + wg_chunk(&j->b, 2, r + i, k);
+                    rows[i] = cta->shared + wg_chunk(&of_b, r + i, k);
                 vm->isa->widen_turned(y + k * n + r, n, rows, bf16);
             }
     if (j->negate)
         for (uint32_t i = 0; i < ROWS * 16; i++)
             x[i] = -x[i];
-    for (uint32_t i = 0; i < n / 2; i++) {
-        const float *v = (const float *)(const void *)(f->R + j->k->out[i].reg);
-        float *to = d + i % 4 / 2 * 8 * n + i / 4 * 8 + i % 2;
-        for (uint32_t l = 0; l < TX_LANES; l++)
-            to[l / 4 * n + l % 4 * 2] = j->accumulate ? v[l] : 0;
-    }
+    if (!j->accumulate)
+        memset(d, 0, ROWS * (size_t)n * sizeof *d);
+    for (uint32_t i = 0; i < n / 2 && j->accumulate; i += 2)
+        vm->isa->fragment_rows(d + i % 4 / 2 * 8 * n + i / 4 * 8, n, (float *)(void *)(f->R + j->k->out[i].reg),
+                               (float *)(void *)(f->R + j->k->out[i + 1].reg), false);
     vm->isa->multiply(d, x, y, n);
-    for (uint32_t i = 0; i < n / 2; i++) {
-        float *v = (float *)(void *)(f->R + j->k->out[i].reg);
-        const float *from = d + i % 4 / 2 * 8 * n + i / 4 * 8 + i % 2;
-        for (uint32_t l = 0; l < TX_LANES; l++)
-            v[l] = from[l / 4 * n + l % 4 * 2];
-    }
+    for (uint32_t i = 0; i < n / 2; i += 2)
+        vm->isa->fragment_rows(d + i % 4 / 2 * 8 * n + i / 4 * 8, n, (float *)(void *)(f->R + j->k->out[i].reg),
+                               (float *)(void *)(f->R + j->k->out[i + 1].reg), true);
 }
 
 static void
