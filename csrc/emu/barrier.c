@@ -348,6 +348,9 @@ wait_text(tx_vm *vm, tx_frag *f, tx_emu_report *r, char *text, size_t size)
         } else if (strcmp(what, "setmaxnreg") == 0)
             snprintf(text, size, "warp %u waits for registers: the CTA has %u a thread of a warp to spare",
                      f->warp->index, f->warp->cta->free_registers);
+        else if (strcmp(what, "wgmma_wait") == 0)
+            snprintf(text, size, "warp %u waits for a wgmma that other warps of its warpgroup have not issued",
+                     f->warp->index);
         else
             return false;
         return true;

@@ -492,11 +492,7 @@ issue_after_write(const tx_issue *i, tx_shadow *s, const tx_span_of *at, uint32_
     if (time < s->start)
         return write || report_issue(i, s, at, g, "uninitialised", 0, NULL, "reads what nobody has written");
     if (!tx_order_seen(o, thread, writer, time))
-        return report_issue(i, s, at, g,
-                            writer >= o->nthreads ? "async"
-                            : write               ? "async"
-                                                  : "race",
-                            who, "store", "is not ordered after an earlier");
+        return report_issue(i, s, at, g, "async", who, "store", "is not ordered after an earlier");
     if (i->async_proxy && writer < o->nthreads && !tx_order_fenced(o, thread, writer, time))
         return report_issue(i, s, at, g, "proxy", who, "store",
                             "works through the async proxy: fence.proxy.async is missing after the");
@@ -535,6 +531,15 @@ span_granules(const tx_vm *vm, const tx_span_of *s, uint32_t *from, uint32_t *to
     return s->cta->shadow != NULL;
 }
 
+/* Do the records of a granule say what those of the one before say? */
+static bool
+like_before(const tx_vm *vm, const tx_shadow *s, uint32_t g)
+{
+    return !vm->unwritten.set && s->wtime[g] == s->wtime[g - 1] && s->wwho[g] == s->wwho[g - 1] &&
+           (s->rtime[g] | s->rtime[g - 1]) << 1 == 0 && s->reads[g] == s->reads[g - 1] &&
+           memcmp(&s->slots[(size_t)g * SLOTS], &s->slots[((size_t)g - 1) * SLOTS], SLOTS * sizeof *s->slots) == 0;
+}
+
 bool
 tx_shadow_issue_write(const tx_issue *i, const tx_span_of *at)
 {
@@ -542,9 +547,12 @@ tx_shadow_issue_write(const tx_issue *i, const tx_span_of *at)
     tx_shadow *s = at->cta->shadow;
     if (!span_granules(i->vm, at, &from, &to))
         return true;
-    for (uint32_t g = from; g < to; g++)
+    for (uint32_t g = from; g < to; g++) {
+        if (g > from && like_before(i->vm, s, g))
+            continue;
         if (!issue_one(i, s, at, g, thread, true))
             return false;
+    }
     for (uint32_t g = from, who = who_of(thread, i->site, false); g < to; g++)
         s->wtime[g] = PENDING, s->wwho[g] = who, s->rtime[g] = 0;
     memset(&s->slots[(size_t)from * SLOTS], 0, (size_t)(to - from) * SLOTS * sizeof *s->slots);
@@ -558,9 +566,12 @@ tx_shadow_issue_read(const tx_issue *i, const tx_span_of *at)
     tx_shadow *s = at->cta->shadow;
     if (!span_granules(i->vm, at, &from, &to))
         return true;
-    for (uint32_t g = from; g < to; g++)
+    for (uint32_t g = from; g < to; g++) {
+        if (g > from && s->wtime[g] == s->wtime[g - 1] && s->wwho[g] == s->wwho[g - 1])
+            continue; /* as the one before */
         if (!issue_one(i, s, at, g, thread, false))
             return false;
+    }
     for (uint32_t g = from, who = who_of(thread, i->site, false); g < to; g++)
         s->reads[g]++, s->reader[g] = who, s->rtime[g] |= TX_TIME_CLOSER;
     return true;

@@ -1,5 +1,5 @@
-/* Hopper's matrix unit. A wgmma is work that each warp of the warpgroup does for its own 16 rows: issued in order, performed at the wait for
- * its group, in order. Until then its accumulators are poisoned (their initialisation masks are clear), its operands in shared memory
+/* Hopper's matrix unit. A wgmma is work that each warp of the warpgroup does for its own 16 rows: issued in order, performed at the first
+ * wait of one of the four warps for its group, in order. Until then its accumulators are poisoned (their initialisation masks are clear), its operands in shared memory
  * are being read, its operands in registers must not be written. Registers are known by their initialisation masks: for each of
  * them a warp keeps the wgmma in flight that works on it, and the last ordinary write since wgmma.fence.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -333,14 +333,21 @@ static void
 wg_perform(tx_vm *vm, tx_work *w, tx_frag *f)
 {
     const wg_job *j = w->data;
-    if (w->performed)
-        return;
-    w->performed = true;
     bool sixteen = (j->fmt_a == FM_F16 || j->fmt_a == FM_BF16) && j->fmt_a == j->fmt_b;
     if (sixteen && !j->half && !vm->o->hardware_numerics)
         wg_fast(vm, j, f);
     else
         wg_slow(vm, j, f);
+}
+
+/* The whole warp does its part; lanes that have parted each find it in their own frame. */
+static void
+wg_perform_warp(tx_vm *vm, tx_work *w)
+{
+    tx_warp *warp = &w->cta->warps[w->thread / TX_LANES];
+    for (uint32_t i = 0; i < warp->nfrags && !w->performed; i++)
+        wg_perform(vm, w, warp->frag[i]);
+    w->performed = true;
 }
 
 /* ---- instructions ------------------------------------------------------------------------------------------------ */
@@ -499,7 +506,8 @@ TX_PTX_AGENT(wgmma)
         tx_issue i = tx_act_issue(a, tx_first_lane(a->f->m), true);
         if (!j.a_in_registers)
             w->nsrc = wg_spans(&j.a, cta, j.es, j.kk, w->src);
-        w->nsrc += wg_spans(&j.b, cta, j.es, j.kk, w->src + w->nsrc);
+        if (a->f->warp->index % 4 == 0) /* one warp for the warpgroup */
+            w->nsrc += wg_spans(&j.b, cta, j.es, j.kk, w->src + w->nsrc);
         bool ok = wg_take_registers(a, &j);
         for (uint32_t s = 0; ok && s < w->nsrc; s++)
             ok = tx_shadow_issue_read(&i, &w->src[s]);
@@ -508,8 +516,10 @@ TX_PTX_AGENT(wgmma)
             return TX_RUN_STOP;
         }
     }
-    if (!vm->late)
+    if (!vm->late) {
         wg_perform(vm, w, a->f);
+        w->performed = true;
+    }
     return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
 }
 
@@ -532,6 +542,7 @@ TX_PTX_AGENT(wgmma_commit)
     return TX_RUN_ON;
 }
 
+/* A wgmma is the warpgroup's: it is complete when all four warps have issued it, and then for all of them. */
 TX_PTX_AGENT(wgmma_wait)
 {
     tx_vm *vm = a->vm;
@@ -539,21 +550,32 @@ TX_PTX_AGENT(wgmma_wait)
     tx_engine *e = warp->cta->engine;
     tx_order *o = tx_shadow_order(warp->cta);
     uint32_t newest = (uint32_t)tx_act_in(a, tx_act_find(a->k, "n"), tx_first_lane(a->f->m)),
-             last = e->wgmma_group[warp->index];
-    if (!tx_act_whole(a))
+             last = e->wgmma_group[warp->index], group = warp->index / 4, done = last > newest ? last - newest : 0;
+    if (a->f->state != TX_WAIT_EVENT && !tx_act_whole(a))
         return TX_RUN_STOP;
-    uint32_t unit = o ? tx_order_agent(o, warp->cta, TX_BARRIER_AGENTS + warp->index / 4 % TX_UNIT_AGENTS) : 0;
-    for (tx_work *w = e->first, *next; w; w = next) {
-        next = w->next;
-        if (w->end != TX_END_WGMMA || w->thread / TX_LANES != warp->index || w->group + newest >= last)
-            continue;
-        wg_perform(vm, w, a->f);
-        if (vm->hooks) {
-            wg_give_registers(vm, ((const wg_job *)w->data)->k, a->f);
-            o->agent[unit - o->nthreads] = (tx_agent_info){tx_order_thread(warp->cta, w->thread), w->site};
+    for (uint32_t i = 4 * group; i < 4 * group + 4 && i < warp->cta->nwarps; i++)
+        if (e->wgmma_group[i] < done) { /* it has still to come */
+            a->f->state = TX_WAIT_EVENT;
+            a->f->wait_mask = a->f->m;
+            return TX_RUN_BLOCK;
         }
+    uint32_t unit = o ? tx_order_agent(o, warp->cta, TX_BARRIER_AGENTS + group % TX_UNIT_AGENTS) : 0;
+    for (tx_work *w = e->first, *next; w; w = next) {
+        uint32_t index = w->thread / TX_LANES;
+        next = w->next;
+        if (w->end != TX_END_WGMMA || index / 4 != group || w->group >= done)
+            continue;
+        if (!w->performed)
+            wg_perform_warp(vm, w);
         for (uint32_t i = 0; i < w->nsrc; i++)
             tx_shadow_done_read(vm, &w->src[i], unit, w->site);
+        w->nsrc = 0;
+        if (o)
+            o->agent[unit - o->nthreads] = (tx_agent_info){tx_order_thread(warp->cta, w->thread), w->site};
+        if (index != warp->index)
+            continue;
+        if (vm->hooks)
+            wg_give_registers(vm, ((const wg_job *)w->data)->k, a->f);
         tx_work_drop(e, w);
     }
     if (o)

@@ -404,12 +404,16 @@ BAD = {
 }
 
 
-def made(changes):
+def made_parts(changes):
     parts = GOOD | changes
     zero = parts["zero"]
     if zero.startswith("acc"):
         parts["zero"] = "for z in T.unroll(4):\n        acc[z] = T.float32(0)"
-    return tirx.compile(tirx.from_source(BODY.format(**parts)), target="cpu")
+    return parts
+
+
+def made(changes):
+    return tirx.compile(tirx.from_source(BODY.format(**made_parts(changes))), target="cpu")
 
 
 def test_the_right_kernel_is_silent():
@@ -424,3 +428,18 @@ def test_reports(what):
         with pytest.raises(tirx.EmulationError) as e:
             made(changes)(np.ones(1024, "float16"), np.zeros((128, 4), "float32"), schedule=schedule)
         assert (e.value.kind, e.value.buffer, len(e.value.lines)) == (kind, buffer, lines), str(e.value)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_one_thread_of_the_warpgroup_gives_the_operands_back(schedule):
+    """wgmma is the warpgroup's: when one warp has waited, the operands of all four have been read."""
+    text = BODY.format(**made_parts({})).replace(
+        "    for i in range(4):\n        D",
+        "    if tx < 32:\n        for i in range(4):\n            sb[tx * 4 + i] = T.float16(9)\n"
+        "    for i in range(4):\n        D",
+    )
+    a, d = np.random.default_rng(0).integers(-4, 5, 1024).astype("float16"), np.zeros((128, 4), "float32")
+    tirx.compile(tirx.from_source(text), target="cpu")(a, d, schedule=schedule)
+    ma = a.reshape(2, 64, 8).transpose(1, 0, 2).reshape(64, 16)
+    mb = a[:128].reshape(2, 8, 8).transpose(1, 0, 2).reshape(8, 16)
+    np.testing.assert_array_equal(collect(d.view("uint32"), 8, False).view("float32"), product(ma, mb))
