@@ -560,3 +560,110 @@ def test_thread_binding():
     a = np.zeros(64, np.float32)
     tirx.compile(ib.get(), target="cpu")(a)
     assert (a == 1).all()
+
+
+EVIL = """
+import gc, threading, tirx
+from tirx import T, ir
+from tirx.builder import IRBuilder, ir as I
+
+class Evil:
+    def __init__(self, act):
+        self.act = act
+    def __tirx_expr__(self, ctx):
+        self.act()
+        return 1
+    def __index__(self):
+        self.act()
+        return 1
+
+def run(make_act, use):
+    ib = IRBuilder()
+    try:
+        with ib:
+            f = I.prim_func()
+            with f:
+                A = I.arg("A", I.buffer((8, 8), "int32"))
+                I.device_entry()
+                tx = I.thread_id([8])
+                loop = I.serial(4)
+                with loop as i:
+                    use(A, tx, i, Evil(make_act(ib, f, loop, A)))
+    except Exception as e:
+        str(e)
+    try:
+        str(ib.get())
+    except Exception:
+        pass
+    gc.collect()
+
+def acts():
+    yield lambda ib, f, loop, A: lambda: f.__exit__(None, None, None)
+    yield lambda ib, f, loop, A: lambda: (loop.__exit__(None, None, None), f.__exit__(None, None, None))
+    yield lambda ib, f, loop, A: lambda: loop.__exit__(None, None, None)
+    yield lambda ib, f, loop, A: lambda: I.If(A[0, 0] > 1).__enter__()
+    yield lambda ib, f, loop, A: lambda: A.__setitem__((0, 0), 3)
+    yield lambda ib, f, loop, A: lambda: loop.add_callback(lambda: loop.__exit__(None, None, None))
+    yield lambda ib, f, loop, A: lambda: T.trace(lambda: None)
+    yield lambda ib, f, loop, A: lambda: (_ for _ in ()).throw(KeyError("mine"))
+    yield lambda ib, f, loop, A: lambda: gc.collect()
+    yield lambda ib, f, loop, A: lambda: ib.__exit__(None, None, None)
+    yield lambda ib, f, loop, A: lambda: A.ctx.trace(None)
+    yield lambda ib, f, loop, A: lambda: A.ctx.trace(lambda code: A[0, 0] + 1)
+    def in_thread(ib, f, loop, A):
+        def act():
+            def other():
+                try:
+                    f.__exit__(None, None, None)
+                except Exception:
+                    pass
+            t = threading.Thread(target=other)
+            t.start()
+            t.join()
+        return act
+    yield in_thread
+
+def uses():
+    yield lambda A, tx, i, e: A.__setitem__((tx, e), 1)
+    yield lambda A, tx, i, e: A.__setitem__((tx, 0), e)
+    yield lambda A, tx, i, e: A[e, e] + e
+    yield lambda A, tx, i, e: tx + e
+    yield lambda A, tx, i, e: I.serial(e).__enter__()
+    yield lambda A, tx, i, e: I.While(e).__enter__()
+    yield lambda A, tx, i, e: I.alloc_local((e, 4), "int32")
+    yield lambda A, tx, i, e: I.Bind(e)
+    yield lambda A, tx, i, e: I.local_scalar("int32", e)
+    yield lambda A, tx, i, e: I.evaluate(T.exp(e))
+    yield lambda A, tx, i, e: I.attr({"a": e}).__enter__()
+    yield lambda A, tx, i, e: A[e:4, 0:e]
+    yield lambda A, tx, i, e: A.__setitem__((0, slice(0, 4)), A[e, 0:4])
+    yield lambda A, tx, i, e: I.Return(e)
+    yield lambda A, tx, i, e: I.thread_id([e])
+    yield lambda A, tx, i, e: T.cuda.printf("%d", e)
+
+for act in acts():
+    for use in uses():
+        run(act, use)
+
+@T.prim_func
+def k(A: T.Buffer((8,), "int32")):
+    for i in range(4):
+        A[i] = i + 1
+
+for inner in (lambda n: gc.collect(), lambda n: Evil(lambda: gc.collect()), lambda n: n.replace(value=Evil(lambda: None)),
+              lambda n: [Evil(lambda: None)], lambda n: tirx.rewrite(k, lambda m: None) and None):
+    try:
+        tirx.rewrite(k, inner)
+    except Exception as e:
+        str(e)
+print("alive")
+"""
+
+
+def test_code_that_runs_in_the_middle_cannot_crash(tmp_path):
+    """Operands whose conversion leaves frames, finishes the function, changes threads or raises."""
+    (tmp_path / "evil.py").write_text(EVIL)
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", str(tmp_path / "evil.py")], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0 and done.stdout == "alive\n", done.stderr[-3000:]
