@@ -642,3 +642,26 @@ def test_either_dialect():
     assert tirx.structural_equal(k, other)
     a = np.arange(32, dtype=np.int32)
     np.testing.assert_array_equal(run(other, a, one()), a + 1)
+
+
+def test_traced_names():
+    @T.trace
+    def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        x = A[tx]
+        A[tx] = 7
+        B[tx] = x
+
+    a = np.arange(32, dtype=np.int32)
+    assert (run(k, a, np.zeros(32, np.int32)) == 7).all()
+
+
+def test_traced_conditions():
+    for line in ("if n > 3: pass", "while n > 3: pass", "n > 3 and n < 5", "not n > 3", "min(n, 3)", "range(n)"):
+        names = {"T": T}
+        text = f"def k(n: T.int32):\n    {line}\n"
+        exec(compile(text, "traced.py", "exec"), names)
+        with pytest.raises(tirx.DiagnosticError) as info:
+            T.trace(names["k"])
+        assert info.value.lineno == 2 and info.value.filename == "traced.py"
