@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels' text, spoilt: each is parsed and printed, or raises tirx.DiagnosticError, or an exception of the Python expressions in it.
+"""Kernels' text, spoilt: each is parsed and printed, or raises tirx.DiagnosticError, or an exception of the Python
+expressions in it.
 
     python -m fuzz.hostile 100000             texts from seed 0; in tests/
     python -m fuzz.hostile 100000 7           other texts
     TIRX_FUZZ_PROCESSES=4                     in so many processes
 
-What must not happen: the end of the process, tirx.InternalError, SystemError, AssertionError, an exception that our own code raised by mistake,
-a text that takes longer than SLOW, and memory that grows.
+What must not happen: the end of the process, tirx.InternalError, SystemError, AssertionError, an exception that our own
+code raised by mistake, a text that takes longer than SLOW, and memory that grows.
 """
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
+import functools
 import gc
 import io
 import os
@@ -28,21 +31,26 @@ import tirx
 SLOW = 5.0  # seconds for one text
 TOKENS = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"\n]*\"|'[^'\n]*'|[+\-*/%&|^<>=!~]+|[()\[\]{},:.@#\\;]|\n *|.")
 ODD = [
-    "", "0", "-1", "1 << 70", "10 ** 400", "9" * 400, "1e400", "-0.0", "float('nan')", "None", "True", "...", "''", "'\\0'",
-    '"n +"', "b''", "()", "[]", "{}", "(((((", ")))))", "lambda: 0", "x := 1", "*[1]", "**{}", "yield", "await", "not",
-    "is None", "in [1]", "if 1 else", "for _ in ()", "T", "T.int32", "T.float99", "T.Buffer", "T.let", "T.handle",
-    "T.float8_e4m3fn(3)", "T.infinity('float32')", "T.cast", "'float4_e2m1fn'", "'int32x0'", "'int32x65'", "\\", "\t", "\x00",
-    "é", "ﬁ", "𝒯", "\u202e", "\ufeff", "⟨", "٣", "print", "object()", "int", "type", "len", "range", "__import__('sys')", "A",
-    "A0.shape", "A0.data", "[0:4]", "[::0]", "[-1]", ".vload([0], 'int32x4')", ".astype", "@T.inline", "del", "global q",
-    "nonlocal q", "import os", "raise", "try:", "with T.attr({}):", "while True:", "return 1", "break", "continue", "pass;",
-    "class C: pass", "async", "match 1:", "assert False, (1, 2, 3)", "2 ** 31", "-2 ** 63", "0x8000000000000000", "T.ramp(0, 1, 4)",
-    "T.ramp(0, 1, 10 ** 9)", "T.broadcast(1, 65)", "T.Shuffle([], [])", "T.evaluate", "T.cuda.cta_sync()", "T.ptx.bar.sync(0)",
-    "T.device_entry()", "T.thread_id([2000])", "T.cta_id([0])", "T.alloc_local((10 ** 12,), 'int8')", "T.alloc_shared((0,), 'bool')",
+    "", "0", "-1", "1 << 70", "10 ** 400", "9" * 400, "1e400", "-0.0", "float('nan')", "None", "True", "...", "''",
+    "'\\0'", '"n +"', "b''", "()", "[]", "{}", "(((((", ")))))", "lambda: 0", "x := 1", "*[1]", "**{}", "yield",
+    "await", "not", "is None", "in [1]", "if 1 else", "for _ in ()", "T", "T.int32", "T.float99", "T.Buffer", "T.let",
+    "T.handle", "T.float8_e4m3fn(3)", "T.infinity('float32')", "T.cast", "'float4_e2m1fn'", "'int32x0'", "'int32x65'",
+    "\\", "\t", "\x00", "é", "ﬁ", "𝒯", "\u202e", "\ufeff", "⟨", "٣", "print", "object()", "int", "type", "len",
+    "range", "__import__('sys')", "A", "A0.shape", "A0.data", "[0:4]", "[::0]", "[-1]", ".vload([0], 'int32x4')",
+    ".astype", "@T.inline", "del", "global q", "nonlocal q", "import os", "raise", "try:", "with T.attr({}):",
+    "while True:", "return 1", "break", "continue", "pass;", "class C: pass", "async", "match 1:",
+    "assert False, (1, 2, 3)", "2 ** 31", "-2 ** 63", "0x8000000000000000", "T.ramp(0, 1, 4)",
+    "T.ramp(0, 1, 10 ** 9)", "T.broadcast(1, 65)", "T.Shuffle([], [])", "T.evaluate", "T.cuda.cta_sync()",
+    "T.ptx.bar.sync(0)", "T.device_entry()", "T.thread_id([2000])", "T.cta_id([0])",
+    "T.alloc_local((10 ** 12,), 'int8')", "T.alloc_shared((0,), 'bool')",
 ]  # fmt: skip
-RENAMED = ["cast", "let", "int32", "float32", "Buffer", "Tensor", "alloc_local", "device_entry", "cta_id", "thread_id", "serial",
-           "unroll", "vectorized", "inline", "prim_func", "function", "Select", "reinterpret", "abs", "min"]  # fmt: skip
+RENAMED = (
+    "cast let int32 float32 Buffer Tensor alloc_local device_entry cta_id thread_id serial unroll "
+    "vectorized inline prim_func function Select reinterpret abs min"
+).split()
 
 
+@functools.cache
 def corpus() -> list[str]:
     """Texts to spoil: printed kernels of the tests, and random programs."""
     import kernels
@@ -52,7 +60,8 @@ def corpus() -> list[str]:
     for k in kernels.KERNELS.values():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            texts.append(k.make().script())
+            with contextlib.suppress(tirx.Error):
+                texts.append(k.make().script())
     return [t for t in texts if len(t) < 6000]
 
 
@@ -114,7 +123,9 @@ def spoil(text: str, other: str, r: random.Random) -> str:
         elif k == 10:
             numbers = [n for n, t in enumerate(tokens) if t[:1].isdigit()]
             if numbers:
-                tokens[r.choice(numbers)] = r.choice(["0", "-1", "4294967296", "2147483648", "1.5", "1e999", "9" * 5000, "0x", "1_0", "7j"])
+                tokens[r.choice(numbers)] = r.choice(
+                    ["0", "-1", "4294967296", "2147483648", "1.5", "1e999", "9" * 5000, "0x", "1_0", "7j"]
+                )
         else:
             names = [n for n in range(1, len(tokens)) if tokens[n - 1] == "." and tokens[n] in RENAMED]
             if names:
@@ -130,8 +141,8 @@ ALLOWED = (SyntaxError, RecursionError, MemoryError, OverflowError, ZeroDivision
 
 
 def of_the_user(e: BaseException) -> bool:
-    """An exception that Python raised in evaluating the text: its innermost frame is the text, or one of our functions was called
-    with what it cannot take (its signature did not fit, or it says so itself with a raise)."""
+    """An exception that Python raised in evaluating the text: its innermost frame is the text, or one of our functions
+    was called with what it cannot take (its signature did not fit, or it says so itself with a raise)."""
     if isinstance(e, (tirx.Error, *ALLOWED)):
         return not isinstance(e, tirx.InternalError)
     if isinstance(e, (SystemError, AssertionError)):
@@ -140,7 +151,12 @@ def of_the_user(e: BaseException) -> bool:
     if not last.filename.startswith(OURS):
         return True
     line = (last.line or "").strip()
-    return line.startswith("raise ") or "TypeError" == type(e).__name__ and "argument" in str(e) or PLAIN.search(line) is not None
+    return (
+        line.startswith("raise ")
+        or "TypeError" == type(e).__name__
+        and "argument" in str(e)
+        or PLAIN.search(line) is not None
+    )
 
 
 # where the parser evaluates what the user wrote: operators, calls, subscripts and attributes of the user's values
@@ -174,12 +190,19 @@ def many(count: int, seed: int = 0, seconds: float = 0) -> tuple[int, list[tuple
     quiet = io.StringIO()
     kept, sys.stdout = sys.stdout, quiet  # print(...) in a kernel runs
     n = 0
+    namespaces = [(x, dict(vars(x))) for x in (tirx.T, tirx.T.cuda) if hasattr(x, "__dict__")]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for n in range(1, count + 1):
                 text = deep(r) if r.random() < 0.01 else spoil(r.choice(texts), r.choice(texts), r)
                 said = try_one(text)
+                for space, was in namespaces:  # T.abs = 3 outside a kernel is Python
+                    if vars(space) != was:
+                        for name in set(vars(space)) - set(was):
+                            delattr(space, name)
+                        for name, value in was.items():
+                            setattr(space, name, value)
                 if said:
                     wrong.setdefault(re.sub(r"\d+|'[^']*'", "#", said)[:120], (said, text))
                 if n % 1000 == 0:
@@ -237,7 +260,6 @@ def main() -> int:
         print(said)
         print(shortened(text, said)[:1500])
     return bool(wrong)
-
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
     python -m fuzz.mutants 3 17               some
     TIRX_FUZZ_PROCESSES=16 TIRX_FUZZ_SECONDS=20 python -m fuzz.mutants
 
-A mutant is found when a random kernel differs, crashes, is reported, is not printed back, or when many are refused; or when
-it does not end. Each is one file compiled (with -O1, the interpreter's loops with -O0) and a link.
+A mutant is found when a random kernel differs, crashes, is reported, is not printed back, or when many are refused; or
+when it does not end. Each is one file compiled (with -O1, the interpreter's loops with -O0) and a link.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random well-typed kernels as text, with the arguments to call them with: Program(seed).text, .args.
 
-What is generated terminates, stays inside its arrays, reads nothing unwritten, and is free of races: a thread writes its own
-row of each output, shared memory between barriers its own element. Functions with an error bound are only stored, into the
-buffers named in `near`. Names of buffers start with a capital, of loop variables with i, of helpers with h.
+What is generated terminates, stays inside its arrays, reads nothing unwritten, and is free of races: a thread writes
+its own row of each output, shared memory between barriers its own element. Functions with an error bound are only stored,
+into the buffers named in `near`. Names of buffers start with a capital, of loop variables with i, of helpers with h.
 """
 
 from __future__ import annotations
@@ -12,41 +12,10 @@ import math
 import random
 
 from . import scalars as S
-
-PAIRS: dict[str, list] = {}
-for _a in S.DTYPES:
-    for _b in S.DTYPES:
-        if _a != _b:
-            PAIRS.setdefault(S.promote(_a, _b), []).append((_a, _b))
-
-COMMON = ("int32", "float32", "bool", "int64", "uint32", "uint8", "int8", "int16", "uint16", "uint64", "float16",
-          "bfloat16", "float64")  # fmt: skip
-WEIGHTS = (24, 14, 8, 6, 6, 5, 5, 4, 4, 4, 5, 5, 5)
-SIGNED = tuple(t for t, (_, s) in S.INTS.items() if s)
-SAME_BITS = {
-    t: [u for u in S.DTYPES if u != t and u != "bool" and S.BITS[u] == S.BITS[t]] for t in S.DTYPES if t != "bool"
-}
-STORABLE = tuple(t for t in S.DTYPES if S.BITS[t] >= 6)  # one to an address: what tensors of NumPy arrays can hold
-ATOMIC = ("int32", "uint32", "int64", "uint64")
+from .expressions import ATOMIC, STORABLE, Array, Expressions, Var
 
 
-class Var:
-    __slots__ = ("name", "t", "kind", "depth")
-
-    def __init__(self, name, t, kind, depth):
-        self.name, self.t, self.kind, self.depth = name, t, kind, depth
-
-
-class Array:
-    """where: "in" read anywhere, "out" own row, "local" own, "shared" read anywhere."""
-
-    __slots__ = ("name", "t", "shape", "where", "symbol")
-
-    def __init__(self, name, t, shape, where, symbol=None):
-        self.name, self.t, self.shape, self.where, self.symbol = name, t, shape, where, symbol
-
-
-class Program:
+class Program(Expressions):
     def __init__(self, seed: int, size: int = 0):
         self.r = r = random.Random(seed)
         self.g1 = r.random() < 0.5
@@ -71,385 +40,6 @@ class Program:
         self.args: dict = {}
         self.text = self.kernel()
 
-    # ---- small choices ----------------------------------------------------------------------------------------
-
-    def fresh(self, head: str) -> str:
-        self.n += 1
-        return f"{head}{self.n}"
-
-    def chance(self, p: float) -> bool:
-        return self.r.random() < p
-
-    def dtype(self) -> str:
-        if self.chance(0.12):
-            return self.r.choice(S.MINI)
-        return self.r.choices(COMMON, WEIGHTS)[0]
-
-    def int_dtype(self) -> str:
-        return self.r.choice(["int32", "int32", "int32", *S.INTS])
-
-    def float_dtype(self) -> str:
-        return self.r.choice(["float32", "float32", *S.WIDE])
-
-    def number(self, t: str):
-        """A value of dtype t, ends and odd ones more often."""
-        r = self.r
-        if t == "bool":
-            return r.randrange(2)
-        if t in S.INTS:
-            lo, hi = S.limits(t)
-            k = r.random()
-            if k < 0.35:
-                return max(lo, min(hi, r.randrange(-5, 12)))
-            if k < 0.5:
-                return r.choice([lo, hi, lo + 1, hi - 1, max(lo, -1), 0, 1, 1 << r.randrange(S.BITS[t] - 1)])
-            return r.randint(lo, hi) >> r.choice([0, 0, S.BITS[t] // 2, S.BITS[t] - 5])
-        k = r.random()
-        if k < 0.25:
-            x = float(r.randrange(-6, 9)) / r.choice([1, 1, 2, 4])
-        elif k < 0.4:
-            x = r.choice([0.0, -0.0, 1.0, math.inf, -math.inf, math.nan, S.LARGEST[t], -S.LARGEST[t],
-                          S.from_bits(t, 1), S.from_bits(t, 1 << FORMAT_MAN[t])])  # fmt: skip
-        elif k < 0.8:
-            x = r.uniform(-8, 8) * 2.0 ** r.randrange(-4, 6)
-        else:
-            return S.from_bits(t, r.getrandbits(S.BITS[t]))
-        return S.rounded(t, x)
-
-    # ---- literals and names -----------------------------------------------------------------------------------
-
-    def literal(self, t: str) -> str:
-        if t == "bool":
-            return self.r.choice(["T.bool(True)", "T.bool(False)"])
-        x = self.number(t)
-        if t in S.INTS:
-            return f"T.{t}({x})"
-        if not math.isfinite(x):
-            if x != x and t in ("float32", "float64", "float16"):
-                return f'T.{t}("nan")'
-            return f'T.{t}("{x}")' if x == x and S.FORMATS[t][3] == "ieee" else f"T.{t}(1)"
-        return f"T.{t}({x!r})"
-
-    def weak(self, t: str) -> str | None:
-        """A plain number that takes dtype t beside an operand of dtype t."""
-        r = self.r
-        if t in S.INTS:
-            lo, hi = S.limits(t)
-            x = max(lo, min(hi, r.choice([0, 1, 2, 3, 5, 7, 16, 100, -1, -2, -7, 255, 65535])))
-            return str(x) if lo <= x <= hi else None
-        if t in ("float32", "float64"):
-            return r.choice(["0.5", "1.5", "2", "3", "-0.25", "0.1", "1e3", "-2"])
-        if t in ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"):
-            return r.choice(["1", "2", "3", "-2"])
-        return None
-
-    def names(self, t: str) -> list[str]:
-        return [v.name for v in self.vars if v.t == t]
-
-    def leaf(self, t: str) -> str:
-        r = self.r
-        if self.constant:
-            return self.literal(t)
-        names = self.names(t)
-        k = r.random()
-        if names and k < 0.5:
-            return r.choice(names)
-        if k < 0.8:
-            readable = [a for a in self.arrays if a.t == t]
-            if readable:
-                return self.element(r.choice(readable))
-        if t == "int32" and k < 0.9:
-            return self.coordinate()
-        if k < 0.93:
-            other = r.choice(self.vars) if self.vars else None
-            if other and other.t != t and not (t == "float8_e8m0fnu" and other.t in S.MINI):
-                return self.cast_text(t, other.name)
-        if k < 0.95 and t in S.INTS:
-            return r.choice([f'T.max_value("{t}")', f'T.min_value("{t}")'])
-        if k < 0.96 and t in ("float16", "float32", "float64", "bfloat16"):
-            return f'T.infinity("{t}")'
-        return self.literal(t)
-
-    def coordinate(self) -> str:
-        choices = ["tid", "tid"]
-        choices += [f'T.cuda.{f}("{a}")' for f in ("thread_idx", "block_idx", "block_dim", "grid_dim") for a in "xyz"]
-        choices += ["T.cuda.linear_thread_id()", "T.cuda.thread_rank()"]
-        if math.prod(self.block) % 32 == 0:
-            choices += ["T.cuda.lane_id()", "T.cuda.warp_id()"] * 3
-        choices += [name for name, _ in self.loops] * 3
-        return self.r.choice(choices)
-
-    # ---- elements ---------------------------------------------------------------------------------------------
-
-    def index(self, n: int, symbol: str | None = None, d: int = 1) -> str:
-        """An expression with a value in 0 .. n-1."""
-        r = self.r
-        fitting = [name for name, m in self.loops if m <= n]
-        k = r.random()
-        if symbol is None:
-            if k < 0.3 or n == 1:
-                return str(r.randrange(n))
-            if fitting and k < 0.6:
-                return r.choice(fitting)
-            bound = str(n)
-        else:
-            bound = symbol
-        if k < 0.75:
-            return f"(tid + {r.randrange(4)}) % {bound}"
-        t = r.choice(["int32", "int32", "int64", "uint32", "int16"])
-        e = self.expr(t, d)
-        if t == "uint32" and symbol:
-            return f"(tid % {bound})"
-        return f"{e} % {bound}" if e.isidentifier() or e.endswith(")") else f"({e}) % {bound}"
-
-    def element(self, a: Array) -> str:
-        if a.where == "out":
-            inner = self.index(a.shape[-1])
-            return f"{a.name}[{self.row(a)}, {inner}]"
-        return f"{a.name}[{', '.join(self.index(n, a.symbol) for n in a.shape)}]"
-
-    def row(self, a: Array) -> str:
-        return "gid" if len(a.shape) == 2 else "bid, tid"
-
-    # ---- expressions ------------------------------------------------------------------------------------------
-
-    def cast_text(self, t: str, e: str) -> str:
-        k = self.r.randrange(4)
-        if k == 0:
-            return f'T.cast({e}, "{t}")'
-        if k == 1:
-            return f'T.Cast("{t}", {e})'
-        if k == 2:
-            return f"T.cast({e}, T.{t})"
-        return f'{e}.astype("{t}")' if e.isidentifier() else f"T.cast({e}, T.{t})"
-
-    def expr(self, t: str, d: int) -> str:
-        if d <= 0 or self.chance(0.12):
-            return self.leaf(t)
-        if not self.constant and self.chance(0.06):  # what is known when the kernel is built
-            self.constant = True
-            e = self.expr(t, max(d, 2))
-            self.constant = False
-            return e
-        if t == "bool":
-            return self.condition(d)
-        k = self.r.random()
-        if k < 0.14:
-            return self.conversion(t, d)
-        if k < 0.24:
-            return self.choice(t, d)
-        if k < 0.28:
-            return self.odd(t, d)
-        if t in S.INTS:
-            return self.int_expr(t, d)
-        return self.float_expr(t, d)
-
-    def conversion(self, t: str, d: int) -> str:
-        r = self.r
-        if r.random() < 0.25 and SAME_BITS.get(t):
-            u = r.choice(SAME_BITS[t])
-            e = self.leaf(u) if u in S.FORMATS else self.expr(u, d - 1)
-            if u in S.FORMATS:
-                if u in S.MINI and S.FORMATS[u][3] != "finite" or u in S.WIDE:
-                    safe = "1" if u in S.MINI else "1.5"
-                    e = f"T.Select(T.isnan({e}), T.{u}({safe}), {e})"
-            return f'T.reinterpret("{t}", {e})' if self.g1 or r.random() < 0.5 else f"T.reinterpret({e}, ty=T.{t})"
-        u = self.dtype()
-        if u == t:
-            u = "int32" if t != "int32" else "float32"
-        e = self.expr(u, d - 1)
-        if t == "float8_e8m0fnu":
-            e = f"T.abs({self.expr('float32', d - 1)})"
-        return self.cast_text(t, e)
-
-    def choice(self, t: str, d: int) -> str:
-        r = self.r
-        c = self.condition(d - 1)
-        a, b = self.expr(t, d - 1), self.expr(t, d - 1)
-        if t in PAIRS and r.random() < 0.2:
-            x, y = r.choice(PAIRS[t])
-            a, b = self.expr(x, d - 1), self.expr(y, d - 1)
-        elif r.random() < 0.15 and (w := self.weak(t)) is not None:
-            a, b = (a, w) if r.random() < 0.5 else (w, b)
-        k = r.random()
-        if k < 0.3:
-            return f"T.Select({c}, {a}, {b})"
-        if k < 0.6:
-            return f"T.if_then_else({c}, {a}, {b})"
-        if k < 0.65 and not self.g1:
-            return f"T.select({c}, {a}, {b})"
-        return f"({a} if {c} else {b})"
-
-    def odd(self, t: str, d: int) -> str:
-        """Rare forms."""
-        r = self.r
-        k = r.randrange(6)
-        if k == 0:
-            return f"T.likely({self.expr(t, d - 1)})"
-        if k == 1 and t not in S.MINI:
-            return f"sum([{self.expr(t, d - 1)}, {self.expr(t, d - 1)}, {self.expr(t, d - 1)}])"
-        if k == 2 and t in ("int32", "float32", "int64"):
-            return f"sum([{r.choice(self.names(t) or ['tid'])} * k for k in range({r.randrange(1, 4)})])" if t == "int32" else (
-                f"({self.leaf(t)} ** {r.randrange(1, 4)})"
-            )  # fmt: skip
-        if k == 3:
-            found = [v for v in self.arrays if v.t == t and v.where == "in" and v.symbol is None]
-            if found:
-                a = r.choice(found)
-                at = ", ".join(self.index(n) for n in a.shape)
-                pointer = r.choice([f"{a.name}.ptr_to([{at}])", f"T.address_of({a.name}[{at}])"])
-                if len(a.shape) == 1 and S.BITS[t] % 8 == 0 and r.random() < 0.4:
-                    step = S.BITS[t] // 8
-                    pointer = f'T.ptr_byte_offset({r.choice([f"{a.name}.data", f"{a.name}.ptr_to([0])"])}, ({at}) * {step}, "{t}")'
-                return f'T.cuda.ldg({pointer}, "{t}")'
-        if k == 4:
-            found = [a for a in self.arrays if a.t == t and a.where == "in" and a.symbol is None and a.shape[-1] >= 4]
-            if found:
-                a = r.choice(found)
-                head = [self.index(n) for n in a.shape[:-1]]
-                at = ", ".join([*head, f"{r.randrange(a.shape[-1] - 3)}"])
-                return f'T.Shuffle([{a.name}.vload([{at}], "{t}x4")], [{r.randrange(4)}])'
-        if k == 5 and self.helpers and not self.pure:
-            fits = [h for h in self.helpers if h[2] == t and not h[3]]
-            if fits:
-                name, types, _, _ = r.choice(fits)
-                return f"{name}({', '.join(self.leaf(u) for u in types)})"
-        return self.leaf(t)
-
-    def operands(self, t: str, d: int) -> tuple[str, str]:
-        r = self.r
-        k = r.random()
-        if k < 0.2 and t in PAIRS:
-            a, b = r.choice(PAIRS[t])
-            return self.expr(a, d - 1), self.expr(b, d - 1)
-        a, b = self.expr(t, d - 1), self.expr(t, d - 1)
-        if k < 0.45 and (w := self.weak(t)) is not None:
-            return (a, w) if r.random() < 0.6 else (w, b)
-        return a, b
-
-    def int_expr(self, t: str, d: int) -> str:
-        r = self.r
-        bits, signed = S.INTS[t]
-        k = r.random()
-        if k < 0.4:
-            a, b = self.operands(t, d)
-            return f"({a} {r.choice(['+', '-', '*', '+', '-', '*', '&', '|', '^'])} {b})"
-        if k < 0.58:
-            a = self.expr(t, d - 1)
-            if r.random() < 0.45:
-                b = str(r.choice([1, 2, 3, 4, 5, 7, 8, 10, 16, 64, 100, *([-1, -2, -3, -7, -8] if signed else [])]))
-            else:
-                e = self.expr(t, d - 1)
-                b = f"({e} | 1)" if r.random() < 0.9 or self.constant else e
-            f = r.choice(["//", "%", "//", "%", "truncdiv", "truncmod", "ceildiv", "floordiv", "floormod"])
-            return f"({a} {f} {b})" if f in ("//", "%") else f"T.{f}({a}, {b})"
-        if k < 0.7:
-            a = self.expr(t, d - 1)
-            if r.random() < 0.5:
-                n = str(r.choice([0, 1, 2, 3, bits // 2, bits - 1, r.randrange(bits)]))
-            else:
-                e = self.expr(t, d - 1)
-                n = f"({e} & {bits - 1})" if r.random() < 0.9 or self.constant else e
-            return f"({a} {r.choice(['<<', '>>'])} {n})"
-        if k < 0.8:
-            a, b = self.operands(t, d)
-            f = r.choice(["min", "max"])
-            return f"{r.choice([f, 'T.' + f])}({a}, {b})"
-        if k < 0.92:
-            a = self.expr(t, d - 1)
-            f = r.choice(["-", "~", "abs", "T.abs", "T.popcount", "T.clz", "-", "~"])
-            return f"({f}{a})" if f in "-~" else f"{f}({a})"
-        if k < 0.95 and t == "int32":
-            return r.choice([f"T.cuda.ffs_u32({self.expr('uint32', d - 1)})", f"({self.condition(d - 1)} + "
-                            f"{self.condition(d - 1)})"])  # fmt: skip
-        a, b, c = (self.expr(t, d - 1) for _ in range(3))
-        return f"T.fma({a}, {b}, {c})"
-
-    def float_expr(self, t: str, d: int) -> str:
-        r = self.r
-        if t == "float8_e8m0fnu":
-            return self.cast_text(t, f"T.abs({self.expr('float32', d - 1)})")
-        k = r.random()
-        if k < 0.5:
-            if t == "float32" and r.random() < 0.12:  # a plain float lifts what is narrower
-                a = self.expr(r.choice(["float16", "bfloat16", "int32", "int8", "uint64", "float8_e4m3fn"]), d - 1)
-                return f"({a} {r.choice('+-*')} {r.choice(['0.5', '1.25', '3.0'])})"
-            a, b = self.operands(t, d)
-            return f"({a} {r.choice('+-*+-*/')} {b})"
-        if k < 0.62:
-            a, b = self.operands(t, d)
-            f = r.choice(["min", "max"])
-            return f"{r.choice([f, 'T.' + f])}({a}, {b})"
-        if k < 0.74:
-            a = self.expr(t, d - 1)
-            f = r.choice(["-", "abs", "T.abs", "T.fabs", "-"])
-            return f"({f}{a})" if f == "-" else f"{f}({a})"
-        if k < 0.82:
-            a, b, c = (self.expr(t, d - 1) for _ in range(3))
-            return f"T.fma({a}, {b}, {c})"
-        if t in S.MINI:
-            return self.leaf(t)
-        a = self.expr(t, d - 1)
-        k = r.randrange(8)
-        if k < 4:
-            f = r.choice(["T.floor", "T.ceil", "T.trunc", "T.round", "T.nearbyint", "round", "T.sqrt"])
-            return f"{f}({a})"
-        if k == 4:
-            return f"T.fmod({a}, {self.expr(t, d - 1)})"
-        if k == 5:
-            e = self.leaf(t)
-            return f"T.copysign({a}, T.Select(T.isnan({e}), T.{t}(-1), {e}))"
-        if k == 6 and t in ("float32", "float64"):
-            return f"T.nextafter({a}, {self.expr(t, d - 1)})"
-        return f"T.ldexp({a}, {self.expr('int32', d - 1)} % {r.choice([8, 40, 200])})"
-
-    def condition(self, d: int) -> str:
-        r = self.r
-        if d <= 0:
-            names = self.names("bool")
-            if names and r.random() < 0.3:
-                return r.choice(names)
-            t = self.dtype()
-            if t == "bool":
-                t = "int32"
-            op = r.choice(["<", "<=", ">", ">=", "==", "!="])
-            return f"({self.leaf(t)} {op} {self.weak(t) or self.leaf(t)})"
-        k = r.random()
-        if k < 0.4:
-            t = self.dtype()
-            if r.random() < 0.2 and t in PAIRS:
-                x, y = r.choice(PAIRS[t])
-                a, b = self.expr(x, d - 1), self.expr(y, d - 1)
-            else:
-                a, b = self.operands(t, d)
-            return f"({a} {r.choice(['<', '<=', '>', '>=', '==', '!='])} {b})"
-        if k < 0.5:
-            t = self.dtype()
-            a, b, c = self.leaf(t), self.expr(t, d - 1), self.leaf(t)
-            ops = [r.choice(["<", "<=", ">", ">=", "==", "!="]) for _ in range(2)]
-            return f"({a} {ops[0]} {b} {ops[1]} {c})"
-        a = self.condition(d - 1)
-        if k < 0.66:
-            return f"({a} {r.choice(['and', 'or'])} {self.condition(d - 1)})"
-        if k < 0.74:
-            return f"(not {a})"
-        if k < 0.8:
-            return f"(~{a})"
-        if k < 0.88:
-            return f"({a} {r.choice('&|^')} {self.condition(d - 1)})"
-        if k < 0.94:
-            return f"T.{r.choice(['isnan', 'isinf', 'isfinite'])}({self.expr(self.float_dtype(), d - 1)})"
-        if k < 0.97:
-            return f"T.Select({a}, {self.condition(d - 1)}, {self.condition(d - 1)})"
-        pointers = [x for x in self.arrays if x.where == "in" and x.symbol is None]
-        if pointers:
-            x = r.choice(pointers)
-            return f"(not T.isnullptr({x.name}.ptr_to([{', '.join('0' * len(x.shape))}])))"
-        return self.cast_text("bool", self.leaf("int32"))
-
-    def value(self, t: str) -> str:
-        return self.expr(t, self.r.choice([1, 2, 2, 3]))
-
     # ---- statements -------------------------------------------------------------------------------------------
 
     def block_of(self, n: int) -> list[str]:
@@ -458,6 +48,8 @@ class Program:
         lines: list[str] = []
         for _ in range(n):
             lines += self.statement()
+        if self.chance(0.5):
+            lines += self.dump(vars_, 2)
         self.depth -= 1
         del self.vars[vars_:], self.arrays[arrays:], self.helpers[helpers:]
         return ["    " + line for line in lines]
@@ -471,13 +63,71 @@ class Program:
             (self.vector_loop, 3),
         ]  # fmt: skip
         if self.depth < 3:
-            kinds += [(self.branch, 10), (self.loop, 12 if self.turns <= 12 else 0), (self.while_loop, 5 if self.turns <= 8 else 0)]
+            kinds += [
+                (self.branch, 10),
+                (self.loop, 12 if self.turns <= 12 else 0),
+                (self.while_loop, 5 if self.turns <= 8 else 0),
+            ]
         if self.depth == 0:
             kinds += [(self.exchange_shared, 4), (self.define_helper, 5), (self.shared_loop, 2), (self.view, 2)]
             if math.prod(self.block) % 32 == 0:
                 kinds += [(self.collective, 200)]
         f = r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
         return f()
+
+    def dump(self, first: int, most: int) -> list[str]:
+        """Stores what variables hold, lest nothing reads them."""
+        made = self.vars[first:] + [Var(name, "int32", "loop", 0) for name, _ in self.loops[-1:]]
+        lines = []
+        for v in self.r.sample(made, min(most, len(made))):
+            outs = [a for a in self.arrays if a.where == "out"]
+            same = [a for a in outs if a.t == v.t] or [a for a in outs if a.t != "float8_e8m0fnu"]
+            if same:
+                lines.append(f"{self.element(self.r.choice(same))} = {v.name}")
+        return lines
+
+    def contracted(self) -> list[str]:
+        """A product beside a sum: one rounding or two."""
+        r = self.r
+        outs = [a for a in self.arrays if a.where == "out" and a.t in S.FORMATS and a.t != "float8_e8m0fnu"]
+        if not outs:
+            return self.store()
+        a = r.choice(outs)
+        t = a.t if r.random() < 0.7 else self.float_dtype()
+        x, y, z = self.leaf(t), self.leaf(t), self.leaf(t)
+        product = f"{x} * {y}"
+        e = r.choice(
+            [f"{product} + {z}", f"{product} - {z}", f"{z} + {product}", f"{z} - {product}", f"-({product}) + {z}"]
+        )
+        return [f"{self.element(a)} {r.choice(['=', '=', '=', '+=', '-='])} {e}"]
+
+    def dense(self, n: int) -> list[str]:
+        """Many stores of small expressions."""
+        lines: list[str] = []
+        for _ in range(n):
+            a = self.r.choice([a for a in self.arrays if a.where == "out"])
+            k = self.r.random()
+            if k < 0.1:
+                lines += self.store_near()
+            elif k < 0.14:
+                lines += self.vector_loop()
+            elif k < 0.2:
+                i = self.fresh("i")
+                heads = ["range(3)", "range(5, -2, -2)", "range(-1, 8, 3)", "T.unroll(2)", "T.serial(1, 9, step=4)"]
+                sign = self.r.choice(["=", "+="]) if a.t not in ("float8_e8m0fnu", "bool") else "="
+                self.vars.append(Var(i, "int32", "loop", 1))
+                lines.append(f"for {i} in {self.r.choice(heads)}:")
+                lines.append(f"    {a.name}[{self.row(a)}, {i} % {a.shape[-1]}] {sign} {self.any_value(a.t)}")
+                self.vars.pop()
+            else:
+                self.constant = self.chance(0.3)
+                t = a.t if self.chance(0.5) else self.dtype()
+                e = self.expr(t, self.r.choice([1, 1, 2, 2, 3]))
+                self.constant = False
+                if a.t == "float8_e8m0fnu":
+                    e = f"T.abs({self.expr('float32', 1)})"
+                lines.append(f"{self.element(a)} = {e}")
+        return lines
 
     def target(self, where=("out", "local")) -> tuple[str, str] | None:
         found = [a for a in self.arrays if a.where in where]
@@ -667,7 +317,7 @@ class Program:
             if found:
                 a = r.choice(found)
                 at = r.randrange(a.shape[-1] - n + 1)
-                head = ", ".join([*( [self.row(a)] if a.where == "out" else [self.index(m) for m in a.shape[:-1]])])
+                head = ", ".join([*([self.row(a)] if a.where == "out" else [self.index(m) for m in a.shape[:-1]])])
                 head = head + ", " if head else ""
                 form = r.randrange(3)
                 if form == 0:
@@ -718,7 +368,7 @@ class Program:
         n = r.choice([k for k in (2, 4, 8) if k <= a.shape[-1]])
         i = self.fresh("i")
         self.loops.append((i, n))
-        e = self.any_value(a.t)
+        e = self.affine(3) if self.chance(0.35) and a.t != "float8_e8m0fnu" else self.any_value(a.t)
         self.loops.pop()
         return [f"for {i} in T.vectorized({n}):", f"    {a.name}[{self.row(a)}, {i}] = {e}"]
 
@@ -766,7 +416,10 @@ class Program:
         v, target = self.fresh("v"), self.target()
         if target is None:
             return ["pass"]
-        return [f'{v} = T.Var("{v}", "{t}")', f"{target[0]} = T.Let({v} * {v} + {self.leaf(t)}, where={{{v}: {self.value(t)}}})"]
+        return [
+            f'{v} = T.Var("{v}", "{t}")',
+            f"{target[0]} = T.Let({v} * {v} + {self.leaf(t)}, where={{{v}: {self.value(t)}}})",
+        ]
 
     def starred(self):
         a, b, target = self.fresh("x"), self.fresh("y"), self.target()
@@ -949,8 +602,8 @@ class Program:
         lines = [f'{name} = T.alloc_shared(({n},), "{t}")', f"{c}: T.{t} = {self.value(t)}"]
         self.vars.append(Var(c, t, "cell", self.depth))
         self.loops.append((i, 3))
-        lines += [f"for {i} in range({r.randrange(1, 4)}):", f"    {name}[tid] = {self.value(t)}", "    T.cuda.cta_sync()",
-                  f"    {c} = {c} {r.choice('+-*')} {name}[(tid + {i}) % {n}]", "    T.cuda.cta_sync()"]  # fmt: skip
+        lines += [f"for {i} in range({r.randrange(1, 4)}):", f"    {name}[tid] = {self.value(t)}",
+                  "    T.cuda.cta_sync()", f"    {c} = {c} {r.choice('+-*')} {name}[(tid + {i}) % {n}]", "    T.cuda.cta_sync()"]  # fmt: skip
         self.loops.pop()
         return lines
 
@@ -962,7 +615,14 @@ class Program:
         n = math.prod(a.shape)
         shape = self.r.choice([(n,), (2, n // 2)] if n % 2 == 0 else [(n,)])
         name = self.fresh("W")
-        self.arrays.append(Array(name, a.t, shape, "in", ))
+        self.arrays.append(
+            Array(
+                name,
+                a.t,
+                shape,
+                "in",
+            )
+        )
         self.arrays[-1].where = "view"
         return [f'{name} = T.decl_buffer(({", ".join(map(str, shape))},), "{a.t}", data={a.name}.data)']
 
@@ -993,6 +653,10 @@ class Program:
                 t, call = "bool", "T.cuda.elect_sync()"
         self.vars.append(Var(name, t, "cell", 0))
         lines = [f"{name}: T.{t} = {call}"]
+        outs = [a for a in self.arrays if a.where == "out" and a.t != "float8_e8m0fnu"]
+        if outs:
+            a = r.choice([a for a in outs if a.t == t] or outs)
+            lines.append(f"{self.element(a)} = {name}")
         if r.random() < 0.3:
             lines.append(r.choice(["T.cuda.cta_sync()", "T.cuda.warp_sync()", "T.cuda.warp_sync()"]))
         return lines
@@ -1037,21 +701,29 @@ class Program:
         self.sums = Array("U", r.choice(ATOMIC), (4,), "sums")
         params.append(self.buffer("U", (4,), self.sums.t))
         for k in range(r.choice([1, 2, 3])):
-            t = r.choice(["int32", "float32", "int64", "uint8", "bool", "float64", "int8", "uint64", "float16", "bfloat16",
-                          "uint32", "int16", "uint16"])  # fmt: skip
+            t = r.choice([*S.INTS, *S.WIDE, "int32", "float32", "bool"])
             x = self.number(t)
             self.args[f"s{k}"] = x
             self.vars.append(Var(f"s{k}", t, "let", 0))
             params.append(f"s{k}: T.{t}")
         del ins
+        self.scalars = list(self.vars)
         if symbol:
             self.vars.append(Var("n", "int32", "let", 0))
         head = [] if self.g1 or not symbol else ['n = T.dynamic("n")', ""]
         lines = self.head()
         self.loops += [("tid", math.prod(self.block))]
         body = []
-        for _ in range(self.size):
-            body += self.statement()
+        kind = r.random()
+        if kind < 0.3 and math.prod(self.block) <= 8:
+            body += self.dense(20)
+        elif kind < 0.36:
+            for _ in range(12):
+                body += self.contracted()
+        else:
+            for _ in range(self.size):
+                body += self.statement()
+            body += self.dump(len(self.scalars) + 2, 4)
         if r.random() < 0.1:
             leave = r.choice(["return", "return", "T.evaluate(T.thread_return())", "T.thread_return()"])
             body += [f"if {self.condition(1)}:", f"    {leave}", *self.store()]
@@ -1060,21 +732,24 @@ class Program:
 
     def head(self) -> list[str]:
         r = self.r
+        self.has_tx = False
         grid, block = ", ".join(map(str, self.grid)), ", ".join(map(str, self.block))
         bx, by = self.block[0], self.block[1] if len(self.block) > 1 else 1
         if self.g1 or r.random() < 0.2:
             names = ", ".join(["tx", "ty", "tz"][: len(self.block)]), ", ".join(["bx", "by"][: len(self.grid)])
             lines = ["T.device_entry()", f"{names[1]} = T.cta_id([{grid}])", f"{names[0]} = T.thread_id([{block}])"]
             x, y, z, b, c = "tx", "ty", "tz", "bx", "by"
+            self.has_tx = True
         else:
             lines = [f"T.device_entry(launch=T.cuda.LaunchConfig(grid=({grid},), block=({block},)))"]
             x, y, z = (f'T.cuda.thread_idx("{a}")' for a in "xyz")
             b, c = (f'T.cuda.block_idx("{a}")' for a in "xy")
-        tid = x + (f" + {bx} * {y}" if len(self.block) > 1 else "") + (f" + {bx * by} * {z}" if len(self.block) > 2 else "")
+        tid = (
+            x
+            + (f" + {bx} * {y}" if len(self.block) > 1 else "")
+            + (f" + {bx * by} * {z}" if len(self.block) > 2 else "")
+        )
         bid = b + (f" + {self.grid[0]} * {c}" if len(self.grid) > 1 else "")
         lines += [f"tid: T.let = {tid}", f"bid: T.let = {bid}", f"gid: T.let = bid * {math.prod(self.block)} + tid"]
         self.vars += [Var("gid", "int32", "let", 0), Var("bid", "int32", "let", 0)]
         return lines
-
-
-FORMAT_MAN = {t: m for t, (_, m, _, _, _) in S.FORMATS.items()}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic of the language in plain Python: every scalar dtype, promotion, conversion, operators. Nothing of tirx.
 
-A value is a V(dtype, number): Python's int for integers and bools (0, 1), Python's float for floats of every format (all of
-them fit a double exactly). Plain Python numbers are weak literals. A function that meets what has no one value (a division by
-zero, a shift count outside the width) gives what hardware gives and adds to `faults`.
+A value is a V(dtype, number): Python's int for integers and bools (0, 1), Python's float for floats of every format (all
+of them fit a double exactly). Plain Python numbers are weak literals. A function that meets what has no one value (a
+division by zero, a shift count outside the width) gives what hardware gives and adds to `faults`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ LEAST = {t: 1 - FORMATS[t][2] for t in FORMATS}  # exponent of the smallest norm
 
 
 def nearest(t: str, x) -> float:
-    """x (a finite float or Fraction that is not zero) as a multiple of its last place in t; the range has no end above."""
+    """x (a finite float or Fraction, not zero) as a multiple of its last place in t; the range has no end above."""
     _, m, _, _, _ = FORMATS[t]
     if isinstance(x, Fraction):
         e = x.numerator.bit_length() - x.denominator.bit_length() if x > 0 else (

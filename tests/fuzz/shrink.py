@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a failing kernel's text smaller while it still fails: statements go, blocks lose their heads, expressions become one of
-their parts or a number."""
+"""Makes a failing kernel's text smaller while it still fails: statements go, blocks lose their heads, expressions
+become one of their parts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,11 @@ def replaced(tree, number, part):
     new = copy.deepcopy(tree)
     node, field, at = list(expressions(new))[number]
     old = getattr(node, field) if at is None else getattr(node, field)[at]
-    parts = list(old.args) if isinstance(old, ast.Call) else [c for c in ast.iter_child_nodes(old) if isinstance(c, ast.expr)]
+    parts = (
+        list(old.args)
+        if isinstance(old, ast.Call)
+        else [c for c in ast.iter_child_nodes(old) if isinstance(c, ast.expr)]
+    )
     if at is None:
         setattr(node, field, parts[part])
     else:

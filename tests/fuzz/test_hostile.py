@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spoilt texts of kernels are parsed, or refused in words. TIRX_FUZZ_SECONDS (3) bounds the run; the texts of seed 0 are always
-the same, then come those of TIRX_FUZZ_SEED (random, printed with what fails)."""
+"""Spoilt texts of kernels are parsed, or refused in words. TIRX_FUZZ_SECONDS (3) bounds the run; the texts of seed 0
+are always the same, then come those of TIRX_FUZZ_SEED (random, printed with what fails)."""
 
 from __future__ import annotations
 

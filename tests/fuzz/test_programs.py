@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random kernels: the emulator computes what the reference does, and every text parses back. TIRX_FUZZ_SECONDS (4) bounds the
-run; seeds 0 .. are always the same, then come those of TIRX_FUZZ_SEED (random, printed with what fails)."""
+"""Random kernels: the emulator computes what the reference does, and every text parses back. TIRX_FUZZ_SECONDS (4)
+bounds the run; seeds 0 .. are always the same, then come those of TIRX_FUZZ_SEED (random, printed with what fails)."""
 
 from __future__ import annotations
 
