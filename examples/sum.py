@@ -9,8 +9,8 @@ and there are three ways: atomic additions to the result (which must be cleared 
 rounding, changes from run to run), a second kernel, or, as here, the last block to finish adds them up. Who is last is
 found with a ticket: each block writes its partial sum, makes it visible to the others (`T.cuda.thread_fence`), and
 draws a number. The one that draws the highest knows that all partial sums are there; it adds them in a fixed order,
-whoever it is, and puts the ticket back to 0 for the next call. Both are memory of the kernel's own (`T.workspace`), which
-is 0 before the first call.
+whoever it is, and puts the ticket back to 0 for the next call. Both are memory of the kernel's own, `T.workspace`,
+which is 0 before the first call.
 
     python examples/sum.py                         runs on a GPU if there is one, else on the emulator
 """
