@@ -342,6 +342,8 @@ static const tx_node *
 address_alloc(tx_rewriter *r, const tx_node *n)
 {
     const tx_buffer *b = n->u.buf;
+    const tx_node *offset = tx_buffer_elem_offset(r->c, b);
+    tx_buffer *flat;
     int64_t total = 1, extent;
 
     if (!address_of(r)->on_device)
@@ -356,7 +358,15 @@ address_alloc(tx_rewriter *r, const tx_node *n)
         if (!tx_mul_i64(total, extent, &total) || total > INT32_MAX)
             return tx_fail(r->c, n->span, TX_E_BUFFER_TOO_LARGE, b->name->text);
     }
-    return with_buffer(r, n, flat_of(r, n->u.buf), n->arg);
+    flat = flat_of(r, n->u.buf);
+    if (flat && offset && flat != b) { /* what lies before the first element is part of the storage */
+        if (!tx_const_i64(offset, &extent) || extent < 0)
+            return tx_fail(r->c, n->span, TX_E_ALLOC_DYNAMIC, b->name->text, tx_expr_text(r->c, offset));
+        flat->shape[0] = tx_binary(r->c, TX_OP_ADD, span_of(r->c, b), tx_int(r->c, TX_I32, extent));
+        if (!flat->shape[0])
+            return NULL;
+    }
+    return with_buffer(r, n, flat, n->arg);
 }
 
 static const tx_node *

@@ -664,6 +664,10 @@ fill_optional(tx_py_context *ctx, tx_buffer *b, PyObject *const *a)
     if (TX_PY_GIVEN(a[B_ALIGN])) {
         if (!tx_py_as_long(a[B_ALIGN], -1, 1 << 30, "align", &v))
             return false;
+        if (v > 0 && (v & (v - 1)) != 0) {
+            PyErr_Format(PyExc_ValueError, "align must be a power of two, got %ld", v);
+            return false;
+        }
         b->align = v > 0 ? v : 0;
         b->flags |= v > 0 ? TX_BUF_ALIGNED : 0;
     }

@@ -437,3 +437,18 @@ def test_a_view_that_unknown_strides_cannot_give():
             A = T.match_buffer(a, (8, 6), "int32", strides=[s, 1])
             T.device_entry()
             A.view(48)
+
+
+@pytest.mark.parametrize("scope", ["local", "shared"])
+def test_storage_reaches_from_the_pointer_to_the_last_element(scope):
+    f = kernel(
+        f"x = T.alloc_buffer((4, 5), 'int32', strides=(8, 1), elem_offset=3, scope='{scope}')\n"
+        "if tx == 0:\n    for i, j in T.grid(4, 5):\n        x[i, j] = i * 10 + j\n"
+        "    for i, j in T.grid(4, 5):\n        B[i * 5 + j] = x[i, j]"
+    )
+    _, b = run(f)
+    np.testing.assert_array_equal(b[:20].reshape(4, 5), np.add.outer(np.arange(4) * 10, np.arange(5)))
+    assert "int x_ptr[32];" in tirx.compile(f, target="cuda:sm_90a").source  # 3 + 3 * 8 + 4 + 1
+    f = kernel(f"x = T.alloc_buffer((4,), 'int32', elem_offset=s, scope='{scope}')\nx[tx % 4] = 1")
+    with pytest.raises(tirx.DiagnosticValueError, match="Can only handle constant size stack allocation for now"):
+        tirx.compile(f, target="cpu")
