@@ -18,6 +18,7 @@ import sys
 import numpy as np
 import tirx
 from tirx import _core
+from tirx.script import ir as I
 from tirx.script import tirx as T
 
 a = np.arange(64, dtype=np.int32)
@@ -79,6 +80,29 @@ def mapped():
         B[tx + 8] = words[tx + 2]
     return k
 
+def module():
+    @I.ir_module
+    class M:
+        @T.prim_func(private=True)
+        def half(x: T.int32) -> T.int32:
+            if x < 0:
+                return 0
+            return x // 2
+        @T.prim_func(private=True)
+        def put(A: T.Buffer(("n", 2), "int32"), i: T.int32, unused: T.int32):
+            n = T.int32()
+            A[i % n, 0] = M.half(A[i % n, 1])
+        @T.prim_func
+        def main(A: T.Buffer((32, 2), "int32"), n: T.int32):
+            x: T.int32 = n
+            while x > 3:
+                x = x // 2
+                if x == 5:
+                    continue
+                with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=x, mem_sync_domain_map=T.cuda.MemSyncDomainMap())):
+                    M.put(A, T.cuda.thread_idx("x"), x)
+    return M
+
 def refused():
     try:
         @T.prim_func
@@ -128,6 +152,7 @@ assert failed > 0
 WORKLOADS = {
     "parse": "kernel()",
     "parse refused": "refused()",
+    "module": "tirx.compile(module(), target='cpu')(np.zeros((32, 2), np.int32), 20)",
     "print": "K.script()",
     "compile": "tirx.compile(K, target='cpu')",
     "cuda text": "tirx.compile(K, target='cpu').source",

@@ -482,6 +482,8 @@ METHOD(finish, 0, 1, "verify")
         return tx_py_raise(ctx);
     if (verify)
         tx_warn_unused(ctx->c, f);
+    if (ctx->c->nerrors) /* out of memory */
+        return tx_py_raise(ctx);
     SELF->finished = ctx->frozen = true;
     return tx_py_new_function(ctx, f);
 }

@@ -122,6 +122,23 @@ if x > 10:
     np.testing.assert_array_equal(a, want)
 
 
+@pytest.mark.gpu
+def test_regions_in_a_loop_on_a_gpu():
+    f = tirx.from_source("""
+@T.prim_func
+def f(A: T.Buffer((256,), "int32"), n: T.int32):
+    width: T.int32 = 256
+    while width > n:
+        width = width // 2
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=width)):
+            i = T.cuda.thread_idx("x")
+            A[i] = A[i] + A[i + width]
+""")
+    a = tirx.tensor(np.arange(256, dtype=np.int32), tirx.cuda())
+    tirx.compile(f, target="cuda")(a, 1)
+    assert a.numpy()[0] == 255 * 128
+
+
 def test_a_return_ends_the_host_half():
     body = """
 if n < 0:
