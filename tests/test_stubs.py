@@ -51,6 +51,7 @@ def pyright():
     return run
 
 
+@pytest.mark.slow
 def test_pyright_accepts_the_examples_and_the_quickstart(pyright, tmp_path):
     for file in (ROOT / "examples").glob("*.py"):
         shutil.copy(file, tmp_path)
@@ -59,6 +60,7 @@ def test_pyright_accepts_the_examples_and_the_quickstart(pyright, tmp_path):
     assert pyright(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_pyright_finds_what_is_wrong(pyright, tmp_path):
     (tmp_path / "wrong.py").write_text(
         "import tirx\n"

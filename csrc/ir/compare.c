@@ -22,7 +22,7 @@ typedef struct canon {
     tx_map by_hash;           /* hash of a key -> its number */
     tx_map nodes, vars, bufs; /* pointer -> number */
     uint64_t nvars;
-    uint64_t nlets;               /* T.Let around what is looked at */
+    uint64_t nlets;        /* T.Let around what is looked at */
     bool free_by_identity; /* variables that nothing binds keep their identity */
     bool failed;
 } canon;

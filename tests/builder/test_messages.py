@@ -45,7 +45,8 @@ def message_of(text: str) -> str:
     assert not IRBuilder.is_in_scope(), "something stays open"
     e = info.value
     here = re.escape(__file__)
-    text = re.sub(here + r":\d+", "here.py:N", f"{type(e).__name__}: {e}").rstrip("\n").replace("<tirx source", "<source")
+    text = re.sub(here + r":\d+", "here.py:N", f"{type(e).__name__}: {e}").rstrip("\n")
+    text = text.replace("<tirx source", "<source")
     return re.sub(r" at 0x[0-9a-f]+>", ">", text)
 
 

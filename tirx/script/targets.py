@@ -6,10 +6,9 @@ Only for the printed form: where the code does something else with the result, t
 
 from __future__ import annotations
 
-import dis
+from opcode import opmap as _OP
 from types import CodeType, FrameType
 
-_OP = dis.opmap
 _CACHE = _OP.get("CACHE", -1)
 _EXTENDED = _OP["EXTENDED_ARG"]
 _STORES = {_OP[n]: n for n in ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF") if n in _OP}
