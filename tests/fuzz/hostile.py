@@ -198,7 +198,7 @@ def many(count: int, seed: int = 0, seconds: float = 0) -> tuple[int, list[tuple
                 text = deep(r) if r.random() < 0.01 else spoil(r.choice(texts), r.choice(texts), r)
                 said = try_one(text)
                 for space, was in namespaces:  # T.abs = 3 outside a kernel is Python
-                    if vars(space) != was:
+                    if len(vars(space)) != len(was) or any(v is not was.get(k) for k, v in vars(space).items()):
                         for name in set(vars(space)) - set(was):
                             delattr(space, name)
                         for name, value in was.items():

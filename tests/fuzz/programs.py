@@ -2,8 +2,8 @@
 """Random well-typed kernels as text, with the arguments to call them with: Program(seed).text, .args.
 
 What is generated terminates, stays inside its arrays, reads nothing unwritten, and is free of races: a thread writes
-its own row of each output, shared memory between barriers its own element. Functions with an error bound are only stored,
-into the buffers named in `near`. Names of buffers start with a capital, of loop variables with i, of helpers with h.
+its own row of each output, shared memory between barriers its own element. Functions with an error bound are only
+stored, into the buffers named in `near`. Names of buffers start with a capital, of loop variables with i, of helpers with h.
 """
 
 from __future__ import annotations
@@ -602,8 +602,9 @@ class Program(Expressions):
         lines = [f'{name} = T.alloc_shared(({n},), "{t}")', f"{c}: T.{t} = {self.value(t)}"]
         self.vars.append(Var(c, t, "cell", self.depth))
         self.loops.append((i, 3))
-        lines += [f"for {i} in range({r.randrange(1, 4)}):", f"    {name}[tid] = {self.value(t)}",
-                  "    T.cuda.cta_sync()", f"    {c} = {c} {r.choice('+-*')} {name}[(tid + {i}) % {n}]", "    T.cuda.cta_sync()"]  # fmt: skip
+        lines += [f"for {i} in range({r.randrange(1, 4)}):", f"    {name}[tid] = {self.value(t)}"]
+        use = f"    {c} = {c} {r.choice('+-*')} {name}[(tid + {i}) % {n}]"
+        lines += ["    T.cuda.cta_sync()", use, "    T.cuda.cta_sync()"]
         self.loops.pop()
         return lines
 
