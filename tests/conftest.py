@@ -8,6 +8,7 @@ golden(name, text)      fixture: compares with tests/golden/NAME; TIRX_GOLDEN=wr
 run_python(code)        fixture: runs code in a fresh interpreter and returns what it printed
 
 TIRX_REQUIRE_NVRTC=1    a missing NVRTC fails instead of skipping
+TIRX_ROUNDTRIP=1        every function that is compiled is printed and parsed back, see every_function.py
 TIRX_EXPECT_BUILD=dir   tirx must have been imported from there (sanitizer and debug builds)
 """
 
@@ -34,6 +35,18 @@ def pytest_configure(config):
 
         if Path(build).resolve() not in Path(tirx.__file__).resolve().parents:
             raise pytest.UsageError(f"tirx was imported from {tirx.__file__}, not from {build}")
+    if os.environ.get("TIRX_ROUNDTRIP", "0") != "0":
+        import every_function
+
+        every_function.watch()
+
+
+def pytest_sessionfinish(session):
+    every_function = sys.modules.get("every_function")
+    if every_function is not None:
+        print("\n" + every_function.report())
+        if every_function.faults:
+            session.exitstatus = 1
 
 
 def pytest_collection_modifyitems(items):

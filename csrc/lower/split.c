@@ -35,20 +35,29 @@ need(needs *s, tx_var *v)
     }
 }
 
-/* What a bounds check of an access reads beyond the element index, and what the declared extent is made of. */
+/* What the declared extent of a flat buffer is made of. */
+static void
+visit_extent(needs *s, const tx_buffer *b)
+{
+    bool saved = s->checks;
+
+    s->checks = true;
+    if (b->flags & TX_BUF_FLAT)
+        visit(s, b->shape[0]);
+    s->checks = saved;
+}
+
+/* What a bounds check of an access reads beyond the element index. */
 static void
 visit_check(needs *s, const tx_node *n, uint32_t first)
 {
     const tx_buffer *b = n->u.buf->origin;
     bool saved = s->checks;
 
-    s->checks = true;
-    if (n->u.buf->flags & TX_BUF_FLAT)
-        visit(s, n->u.buf->shape[0]);
-    if (n->flags & TX_NF_INBOUNDS) {
-        s->checks = saved;
+    visit_extent(s, n->u.buf);
+    if (n->flags & TX_NF_INBOUNDS)
         return;
-    }
+    s->checks = true;
     for (uint32_t i = first; i < n->nargs; i++)
         visit(s, n->arg[i]);
     for (int d = 0; b && d < b->rank; d++)
@@ -69,7 +78,10 @@ visit(needs *s, const tx_node *n)
         if (n->u.buf->flags & TX_BUF_FLAT)
             nargs = n->op == TX_OP_STORE ? 2 : 1;
         break;
-    case TX_OP_BUFFER_DATA: need(s, n->u.buf->data); return;
+    case TX_OP_BUFFER_DATA:
+        need(s, n->u.buf->data);
+        visit_extent(s, n->u.buf);
+        return;
     case TX_OP_ALLOC: split_bind_var(s, n->u.buf->data); return;
     default: break;
     }

@@ -131,6 +131,17 @@ def f(a: T.handle, B: T.Buffer((1,), "float32")):
     tx = T.thread_id([1])
     B[0] = A[0]
 """
+VIEWED = """\
+@T.prim_func
+def f(a: T.handle, B: T.Buffer((32,), "float32")):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    half: T.let = n // 2
+    T.device_entry()
+    tx = T.thread_id([32])
+    V = T.decl_buffer((half * 2,), "float32", data=A.data)
+    B[tx] = V[tx * 2 + 1]
+"""
 AFTER_JUMPS = """\
 @T.prim_func
 def f(A: T.Buffer((32,), "int32")):
@@ -163,7 +174,7 @@ class Module:
 """
 
 
-@pytest.mark.parametrize("text", [STRIDED, AFTER_JUMPS, NAMES], ids=["strided", "after_jumps", "names"])
+@pytest.mark.parametrize("text", [STRIDED, VIEWED, AFTER_JUMPS, NAMES], ids=["strided", "viewed", "after_jumps", "names"])
 def test_rare_things_parse_back_after_every_pass(text):
     """A stride that only the extent of a flat view needs; what stands behind a jump; names beyond ASCII."""
     f = tirx.from_source(text)
