@@ -62,6 +62,7 @@ tx_clock *tx_clock_new(tx_order *o); /* nothing seen; NULL: out of memory, the r
 void tx_clock_drop(tx_order *o, tx_clock *c);
 void tx_clock_clear(tx_order *o, tx_clock *c);
 void tx_order_release(tx_order *o, uint32_t thread, tx_clock *into);
+void tx_order_pass(tx_order *o, const tx_clock *from, tx_clock *into);
 void tx_order_release_agent(tx_order *o, uint32_t agent, tx_clock *into);
 void tx_order_acquire(tx_order *o, uint32_t first, uint32_t lanes, const tx_clock *from);
 void tx_order_learn(tx_order *o, uint32_t first, uint32_t lanes, uint32_t agent); /* all that the agent did till now */
@@ -218,6 +219,7 @@ struct tx_work {
     bool (*read)(tx_vm *vm, tx_work *w);  /* takes the source; NULL: perform does */
     bool (*write)(tx_vm *vm, tx_work *w); /* false: the run stops */
     void *data;
+    tx_clock *seen; /* END_COMMIT, with checks: what its thread had seen and done */
     /* END_CP, END_ARRIVE: one copy or arrival for each lane of a warp */
     uint32_t lanes, lane_group[TX_LANES];
 };

@@ -25,6 +25,7 @@ drop_works(tx_engine *e)
 {
     for (tx_work *w = e->first, *next; w; w = next) {
         next = w->next;
+        tx_free(w->seen);
         tx_free(w);
     }
     e->first = e->last = NULL;
@@ -90,6 +91,7 @@ tx_work_drop(tx_engine *e, tx_work *w)
     *at = w->next;
     if (e->last == w)
         e->last = before;
+    tx_free(w->seen);
     tx_free(w);
 }
 
@@ -179,8 +181,10 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
     } else if (w->end == TX_END_COMMIT) {
         tx_order *o = tx_shadow_order(cta);
         ok = finish_commits_before(vm, cta, w) && tx_tc_finish(vm, cta, w);
-        if (o && b)
+        if (o && b && w->seen) {
+            tx_order_pass(o, w->seen, b->now);
             tx_order_release_agent(o, tx_order_agent(o, cta, TX_TENSOR_UNIT), b->now);
+        }
     } else {
         ok = tx_work_move(vm, w);
         for (uint32_t i = 0; i < w->ndst && b; i++)

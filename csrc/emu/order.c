@@ -147,6 +147,12 @@ tx_order_release(tx_order *o, uint32_t thread, tx_clock *into)
 }
 
 void
+tx_order_pass(tx_order *o, const tx_clock *from, tx_clock *into)
+{
+    clock_join(o, into, from);
+}
+
+void
 tx_order_release_agent(tx_order *o, uint32_t agent, tx_clock *into)
 {
     into->seen[agent] = tx_order_tick(o);

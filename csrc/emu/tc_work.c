@@ -359,8 +359,16 @@ TX_PTX_AGENT(tc_commit)
             tx_work *w = tx_work_new(a, l, TX_END_COMMIT, 0, 0);
             if (!w)
                 return TX_RUN_STOP;
+            tx_order *o = tx_shadow_order(cta);
             w->lanes = 1;
             w->bar_cta = c, w->bar_off = at.off;
+            if (o) {
+                if (!(w->seen = tx_clock_new(o))) {
+                    tx_free(w);
+                    return TX_RUN_STOP;
+                }
+                tx_order_release(o, tx_order_thread(cta, a->f->warp->index * TX_LANES + l), w->seen);
+            }
             if (!tx_work_issue(vm, w))
                 return TX_RUN_STOP;
         }
