@@ -174,7 +174,10 @@ class Module:
 """
 
 
-@pytest.mark.parametrize("text", [STRIDED, VIEWED, AFTER_JUMPS, NAMES], ids=["strided", "viewed", "after_jumps", "names"])
+RARE = {"strided": STRIDED, "viewed": VIEWED, "after_jumps": AFTER_JUMPS, "names": NAMES}
+
+
+@pytest.mark.parametrize("text", RARE.values(), ids=RARE)
 def test_rare_things_parse_back_after_every_pass(text):
     """A stride that only the extent of a flat view needs; what stands behind a jump; names beyond ASCII."""
     f = tirx.from_source(text)
