@@ -86,10 +86,13 @@ class IRModule:
         return self._copy({**self.functions, name: function}, self.attrs)
 
     def without_function(self, name: str) -> IRModule:
-        """A copy without a function; KeyError when there is none of that name."""
+        """A copy without a function; KeyError when there is none of that name, ValueError when another one calls it."""
         functions = self.functions
         del functions[name]
-        return self._copy(functions, self.attrs)
+        made = self._copy(functions, self.attrs)
+        if name in made.names:
+            raise ValueError(f"without_function: another function of the module calls '{name}'")
+        return made
 
     def update(self, other: IRModule | Mapping[str, Any]) -> IRModule:
         """A copy with the functions of another module, or dict, in addition or instead."""

@@ -365,6 +365,10 @@ call_with(tx_py_exe *x, PyObject *const *objects, uint32_t n, tx_py_options *o, 
 static PyObject *
 no_entry(const tx_py_exe *x)
 {
+    if (x->image->nplans == 0) {
+        PyErr_SetString(PyExc_TypeError, "the module has only device functions: there is nothing to call");
+        return NULL;
+    }
     PyErr_Format(PyExc_TypeError,
                  "the module has several functions, none of them \"main\": choose one, as in exe[\"%s\"](...)",
                  x->image->nplans ? x->image->plan_names[0] : "main");

@@ -443,6 +443,72 @@ def test_expression_statement():
     np.testing.assert_array_equal(run(k, a, np.zeros(64, np.int32)), a[::-1])
 
 
+MODULE = """
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def half(x: T.int32) -> T.int32:
+        return CALL
+    @T.prim_func
+    def k(A: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        A[tx] = M.half(ARGUMENT)
+"""
+
+
+def module(call: str, argument: str):
+    return tirx.from_source(MODULE.replace("CALL", call).replace("ARGUMENT", argument))
+
+
+def test_no_device_recursion():
+    with pytest.raises(tirx.DiagnosticError, match="device functions cannot be recursive: half -> half"):
+        module("M.half(x // 2)", "tx")
+
+
+def test_exact_arguments():
+    a = one()
+    tirx.compile(module("x // 2", "9"), target="cpu")(a)
+    assert (a == 4).all()
+    for argument in ("T.int64(tx)", "tx * 1.0", "1.5", "T.uint8(3)"):
+        with pytest.raises(tirx.DiagnosticTypeError, match=r"argument 'x' of half\(\) must be int32, got"):
+            module("x // 2", argument)
+
+
+def test_host_variables():
+    text = """
+@T.prim_func
+def k(A: T.Buffer((32,), "int32"), n: T.int32):
+    x: T.int32 = 0
+    for i in range(n):
+        x = x + i
+    with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=16)):
+        A[T.cuda.thread_idx("x")] = x
+    x = x * 2
+    with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=16)):
+        A[T.cuda.thread_idx("x") + 16] = x
+"""
+    a = one()
+    tirx.compile(tirx.from_source(text), target="cpu")(a, 5)
+    assert (a == np.repeat([10, 20], 16)).all()
+    with pytest.raises(tirx.DiagnosticError, match="variable 'x' belongs to the host zone"):
+        tirx.lower(tirx.from_source(text + "        x = 3\n"))
+
+
+def test_unused_is_told():
+    with pytest.warns(tirx.UnusedWarning) as told:
+
+        @T.prim_func
+        def k(A: T.Buffer((32,), "int32"), n: T.int32):
+            T.device_entry()
+            tx = T.thread_id([32])
+            x: T.int32 = tx
+            A[tx] = 1
+
+    assert sorted(str(w.message) for w in told) == ["'x' is set, but never read", "parameter 'n' is not used"]
+    assert "x: T.int32 = tx" in k.script() and "n: T.int32" in k.script()
+
+
 def test_device_assert():
     @T.prim_func
     def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):

@@ -471,6 +471,8 @@ def test_changed_copies():
     assert list(Module.update(tirx.IRModule({"third": f})))[-1] == "third"
     with pytest.raises(KeyError):
         Module.without_function("nosuch")
+    with pytest.raises(ValueError, match="another function of the module calls 'half'"):
+        Module.without_function("half")
     with pytest.raises(TypeError, match="cannot be changed; module.with_function"):
         Module["main"] = f
     with pytest.raises(AttributeError, match="cannot be changed"):
@@ -522,6 +524,14 @@ def test_python_functions_and_functions_made_elsewhere():
     again = tirx.from_source(Mixed.script())
     assert again["plus"](1, 2) == 3 and again.global_infos == {"vdevice": []}
     assert tirx.structural_equal(again, Mixed)
+
+
+def test_device_functions_alone_are_nothing_to_call():
+    exe = tirx.compile(Module["half"], target="cpu")
+    with pytest.raises(TypeError, match="the module has only device functions: there is nothing to call"):
+        exe(3)
+    with pytest.raises(KeyError, match="half"):
+        tirx.compile(Module, target="cpu")["half"]
 
 
 def test_a_class_without_functions():
