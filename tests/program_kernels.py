@@ -31,13 +31,16 @@ def _specialized(path: str, name: str, **values):
 
 
 PROGRAMS = {
-    "add": lambda: module("examples/quickstart.py").add,
+    "quickstart": lambda: module("examples/quickstart.py").add,
     "matmul": _specialized("examples/matmul.py", "matmul"),
     "softmax": _specialized("examples/softmax.py", "softmax", N=1000),
     "rmsnorm": _specialized("examples/rmsnorm.py", "rmsnorm", N=1000),
     "sum": _specialized("examples/sum.py", "total"),
     "warp_allreduce": _specialized("examples/warp_allreduce.py", "reduce_lanes", OP="sum"),
     "hopper_gemm": _specialized("examples/hopper_gemm.py", "gemm"),
+    "blackwell_gemm": _specialized("examples/blackwell_gemm.py", "gemm"),
+    "attention": _specialized("examples/attention.py", "attention", CAUSAL=True),
+    "tma_copy": _specialized("examples/tma_copy.py", "transpose"),
     "bench_add": lambda: module("bench/three_kernels.py").vector_add(),
     "bench_matmul": lambda: module("bench/three_kernels.py").matmul(),
     "bench_softmax": lambda: module("bench/three_kernels.py").softmax(),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import kernels
 import odd_kernels
 import program_kernels
@@ -27,6 +29,11 @@ def assert_round_trip(f, text: str) -> None:
     assert tirx.structural_equal(f, again), f"{text}\n---- parsed back as ----\n{again.script()}"
     assert f.structural_hash() == again.structural_hash() if hasattr(f, "structural_hash") else True
     assert again.script() == text
+
+
+def test_every_example_is_here():
+    examples = Path(__file__).resolve().parents[2] / "examples"
+    assert {p.stem for p in examples.glob("*.py")} - set(program_kernels.PROGRAMS) == set()
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -112,7 +119,7 @@ def test_a_module_in_either_dialect(dialect):
 
 def test_an_unknown_dialect():
     with pytest.raises(ValueError, match="dialect is .g1. or .g2., not 'g3'"):
-        MAKERS["add"]().script(dialect="g3")
+        MAKERS["quickstart"]().script(dialect="g3")
 
 
 def test_a_module_parses_back():
