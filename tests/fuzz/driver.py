@@ -23,7 +23,7 @@ import numpy as np
 import tirx
 from tirx import _core
 
-from . import programs, reference, shrink
+from . import machine, programs, reference, shrink
 from . import scalars as S
 
 NUMPY = {t: np.dtype(getattr(ml_dtypes, t, None) or t) for t in S.DTYPES if t != "float4_e2m1fn"}
@@ -86,10 +86,10 @@ def fresh(args: dict, f) -> tuple[dict, list]:
 
 def parameters(text: str):
     """(name, dtype) in order."""
-    node = next(n for n in reversed(reference.parsed(text).body) if isinstance(n, ast.FunctionDef))
+    node = next(n for n in reversed(machine.parsed(text).body) if isinstance(n, ast.FunctionDef))
     for a in node.args.args:
         c = a.annotation
-        yield a.arg, reference.dtype_of(c.args[1] if isinstance(c, ast.Call) else c)
+        yield a.arg, machine.dtype_of(c.args[1] if isinstance(c, ast.Call) else c)
 
 
 def check(text: str, args: dict, near=frozenset({"N"}), seed: int = 0, level: int = 3) -> Outcome:
@@ -189,7 +189,7 @@ def unambiguous(text: str) -> bool:
     """No product stands twice in one statement, none reaches a sum by a name: what contraction takes is then plain."""
     if "sum(" in text or "**" in text or "@T.inline" in text:
         return False
-    for n in ast.walk(reference.parsed(text)):
+    for n in ast.walk(machine.parsed(text)):
         if isinstance(n, ast.stmt) and not hasattr(n, "body"):
             seen = set()
             for m in ast.walk(n):
@@ -223,14 +223,14 @@ def count(printed: str, text: str, table: collections.Counter, spellings: dict) 
         if kind:
             table[f"op {kind}"] += 1
         if isinstance(n, ast.Call):
-            name = reference.is_T(n.func)
+            name = machine.is_T(n.func)
             if name:
                 row = spellings.get("T." + name)
                 if row:
                     table[f"op {row}"] += 1
-                if reference.dtype_name(name):
+                if machine.dtype_name(name):
                     table["op FLOAT" if "float" in name else "op INT"] += 1
-                    table[f"dtype {S.scalar(reference.dtype_name(name))}"] += 1
+                    table[f"dtype {S.scalar(machine.dtype_name(name))}"] += 1
                 if name.startswith("alloc"):
                     table["op ALLOC"] += 1
             elif isinstance(n.func, ast.Attribute):
@@ -239,12 +239,12 @@ def count(printed: str, text: str, table: collections.Counter, spellings: dict) 
         elif isinstance(n, ast.Subscript):
             table["op LOAD" if isinstance(n.ctx, ast.Load) else "op STORE"] += 1
         elif isinstance(n, ast.Constant) and type(n.value) is str:
-            t = reference.dtype_name(n.value)
+            t = machine.dtype_name(n.value)
             if t:
                 table[f"dtype {S.scalar(t)}"] += 1
         elif isinstance(n, ast.Attribute):
-            t = reference.is_T(n)
-            t = t and reference.dtype_name(t)
+            t = machine.is_T(n)
+            t = t and machine.dtype_name(t)
             if t:
                 table[f"dtype {S.scalar(t)}"] += 1
             elif n.attr == "data":
@@ -255,7 +255,7 @@ def count(printed: str, text: str, table: collections.Counter, spellings: dict) 
             table["op VAR"] += 1
         elif isinstance(n, ast.Expr):
             table["op EVAL"] += 1
-    for n in ast.walk(reference.parsed(text)):
+    for n in ast.walk(machine.parsed(text)):
         if isinstance(n, ast.stmt):
             head = type(n).__name__
             if isinstance(n, ast.For):
@@ -287,7 +287,7 @@ def count(printed: str, text: str, table: collections.Counter, spellings: dict) 
             table[f"form {head}"] += 1
         elif isinstance(n, ast.Compare) and len(n.ops) > 1:
             table["form chained comparison"] += 1
-        elif isinstance(n, ast.Call) and not reference.is_T(n.func):
+        elif isinstance(n, ast.Call) and not machine.is_T(n.func):
             if isinstance(n.func, ast.Name) and n.func.id.startswith("h"):
                 table["form call of an inline helper"] += 1
             elif isinstance(n.func, ast.Name):

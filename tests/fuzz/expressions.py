@@ -75,7 +75,10 @@ class Expressions:
                 return max(lo, min(hi, r.randrange(-5, 12)))
             if k < 0.5:
                 return r.choice([lo, hi, lo + 1, hi - 1, max(lo, -1), 0, 1, 1 << r.randrange(S.BITS[t] - 1)])
-            if k < 0.6:  # few bits set, and their neighbours
+            if k < 0.55 and S.BITS[t] == 64:  # where conversions to floats tie
+                x = (1 << 62) + (1 << 62 - r.choice([8, 9, 11, 12, 24, 25])) + r.choice([-1, 0, 1, 2])
+                return x * r.choice([1, -1]) if lo < 0 else x
+            if k < 0.62:  # few bits set, and their neighbours
                 x = (1 << r.randrange(S.BITS[t])) + (1 << r.randrange(S.BITS[t])) + r.choice([-1, 0, 1])
                 return S.wrap(t, r.choice([x, -x]))
             return r.randint(lo, hi) >> r.choice([0, 0, S.BITS[t] // 2, S.BITS[t] - 5])
@@ -83,13 +86,13 @@ class Expressions:
         if k < 0.25:
             x = float(r.randrange(-6, 9)) / r.choice([1, 1, 2, 4])
         elif k < 0.4:
-            x = r.choice([0.0, -0.0, 1.0, math.inf, -math.inf, math.nan, S.LARGEST[t], -S.LARGEST[t],
-                          S.from_bits(t, 1), S.from_bits(t, 1 << FORMAT_MAN[t])])  # fmt: skip
+            odd = [0.0, -0.0, 0.0, -0.0, math.nan, math.nan, 1.0, math.inf, -math.inf, S.LARGEST[t], -S.LARGEST[t]]
+            x = r.choice([*odd, S.from_bits(t, 1), S.from_bits(t, 1 << FORMAT_MAN[t])])
         elif k < 0.55:  # between two neighbours of a narrower format, and beside the middle
             u = r.choice([f for f in S.FORMATS if S.BITS[f] < S.BITS[t]] or [t])
             c = r.randrange(1 << (S.BITS[u] - 1))
             x, y = S.from_bits(u, c), S.from_bits(u, (c + 1) % (1 << S.BITS[u]))
-            if not (math.isfinite(x) and math.isfinite(y)):
+            if r.random() < 0.15 or not (math.isfinite(x) and math.isfinite(y)):
                 x, y = S.LARGEST[u], S.LARGEST[u] * (1 + r.choice([2.0**-12, 2.0**-11, 2.0**-8, 0.25]))
             x = ((x + y) / 2) * (1 + r.choice([0, 0, 2.0**-20, -(2.0**-20), 2.0**-50, -(2.0**-50)])) * r.choice([1, -1])
         elif k < 0.62:  # ends of integers
@@ -248,13 +251,16 @@ class Expressions:
         if u == t:
             u = "int32" if t != "int32" else "float32"
         e = self.expr(u, d - 1)
+        if r.random() < 0.2 and t != "float8_e8m0fnu":  # an integer by way of a float
+            u, v = self.float_dtype(), self.int_dtype()
+            return self.cast_text(t, f"T.cast({self.leaf(v)}, T.{u})")
         if t == "float8_e8m0fnu":
             e = f"T.abs({self.expr('float32', d - 1)})"
         return self.cast_text(t, e)
 
     def choice(self, t: str, d: int) -> str:
         r = self.r
-        c = self.condition(d - 1)
+        c = self.condition(d - 1) if r.random() < 0.9 else self.leaf(r.choice(["int32", "float32", "uint8"]))
         a, b = self.expr(t, d - 1), self.expr(t, d - 1)
         if t in PAIRS and r.random() < 0.2:
             x, y = r.choice(PAIRS[t])
@@ -380,7 +386,7 @@ class Expressions:
         if k == 7:
             return f"T.{r.choice(['min', 'max'])}({a}, {r.choice([str(c), self.affine(d - 1)])})"
         if k == 8:
-            return f"({a} {r.choice('&|^')} {r.choice([1, 3, 7, 15, 4, 8])})"
+            return f"({a} {r.choice('&|^')} {r.choice(['1', '3', '7', '15', '8', '-4', '-8', self.affine(d - 1)])})"
         if k == 9:
             return f"({a} {r.choice(['<<', '>>'])} {r.randrange(4)})"
         if k == 10:
@@ -390,7 +396,9 @@ class Expressions:
     def affine_condition(self, d: int) -> str:
         r = self.r
         a = f"({self.affine(d - 1)} {r.choice(['<', '<=', '>', '>=', '==', '!='])} {self.affine(d - 2)})"
-        if r.random() < 0.3:
+        if r.random() < 0.15:  # true, and some analysis may know it
+            a = r.choice(["(tid >= 0)", "(gid > -1)", f"(tid < {math.prod(self.block)})", "(bid % 2 <= 1)"])
+        if r.random() < 0.4:
             return f"({a} {r.choice(['and', 'or'])} {self.affine_condition(d - 1)})"
         return a
 
@@ -408,6 +416,8 @@ class Expressions:
         if k < 0.62:
             a, b = self.operands(t, d)
             f = r.choice(["min", "max"])
+            if r.random() < 0.2:
+                b = f"T.{t}({r.choice(['0.0', '-0.0'])})"
             return f"{r.choice([f, 'T.' + f])}({a}, {b})"
         if k < 0.74:
             a = self.expr(t, d - 1)
@@ -446,11 +456,12 @@ class Expressions:
         if r.random() < 0.12 and not self.constant:
             return self.affine_condition(d)
         k = r.random()
-        if k < 0.05:  # one value twice, and a plain float beside a narrow one
+        if k < 0.08:  # one value twice, and a plain float beside a narrow one
             t = self.dtype()
             if t in ("float16", "bfloat16") and r.random() < 0.7:
                 return f"({self.leaf(t)} {r.choice(['<', '>=', '=='])} {r.choice(['0.1', '2.5', '1.001', '-0.3'])})"
-            e = self.leaf(t)
+            twice = [v.name for v in self.vars if v.t in S.WIDE and v.kind == "let"]
+            e = r.choice(twice) if twice and r.random() < 0.7 else self.leaf(t)
             return f"({e} {r.choice(['==', '!=', '<='])} {e})"
         if k < 0.4:
             t = self.dtype()

@@ -3,7 +3,8 @@
 
 What is generated terminates, stays inside its arrays, reads nothing unwritten, and is free of races: a thread writes
 its own row of each output, shared memory between barriers its own element. Functions with an error bound are only
-stored, into the buffers named in `near`. Names of buffers start with a capital, of loop variables with i, of helpers with h.
+stored, into the buffers named in `near`. Names of buffers start with a capital, of loop variables with i, of
+helpers with h.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 """Arithmetic of the language in plain Python: every scalar dtype, promotion, conversion, operators. Nothing of tirx.
 
 A value is a V(dtype, number): Python's int for integers and bools (0, 1), Python's float for floats of every format
-(all of them fit a double exactly). Plain Python numbers are weak literals. A function that meets what has no one value (a
+(all of them fit a double exactly). Plain Python numbers are weak literals. A function that meets what has no
+one value (a
 division by zero, a shift count outside the width) gives what hardware gives and adds to `faults`.
 """
 
