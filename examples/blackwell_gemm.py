@@ -75,6 +75,7 @@ def gemm(
     tensor_map(C_map, C, M, N, 32, dtype)
 
     T.device_entry()
+    T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})  # else ptxas keeps to 64 registers, and spills
     block = T.cta_id([SMS // PAIR * PAIR])
     rank = T.cta_id_in_cluster([PAIR])
     warp = T.warp_id([THREADS // 32])
