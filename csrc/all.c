@@ -40,6 +40,7 @@
 #include "lower/contract.c"
 #include "lower/device_func.c"
 #include "lower/host.c"
+#include "lower/host_calls.c"
 #include "lower/intrin.c"
 #include "lower/launch.c"
 #include "lower/packed_api.c"

@@ -22,7 +22,7 @@ from tirx.target import Target, resolve
 Executable = _core.Executable
 
 _PIPELINES = ("default", "tirx")
-_KERNEL = 8  # TX_FUNC_KERNEL
+_KERNEL, _DEVICE = 8, 16  # TX_FUNC_*
 _LEAST_ARCH = 75  # that a target can name
 
 
@@ -289,7 +289,8 @@ def compile(
     lowered = _lower(core, name, options)
     package = Package(lowered, goal, options)
     cubin = package.cubin if goal.kind == "cuda" and package.has_kernels else None
-    return Executable(lowered, None, name, cubin=cubin, externs=functions, owner=package)
+    entry = core.__name__ if isinstance(core, _core.Function) and not core.flags & _DEVICE else None
+    return Executable(lowered, entry, name, cubin=cubin, externs=functions, owner=package)
 
 
 build = compile

@@ -149,21 +149,19 @@ typedef struct func_calls {
     tx_symbol_solution *sizes; /* of each member */
 } func_calls;
 
-/* The buffer whose data an argument is, or NULL. */
-static const tx_buffer *
-argument_buffer(const tx_node *a)
+const tx_buffer *
+tx_argument_buffer(const tx_node *a)
 {
     if (a->op == TX_OP_BUFFER_DATA)
         return a->u.buf;
     return a->op == TX_OP_ADDRESS_OF && a->arg[0]->op == TX_OP_LOAD ? a->arg[0]->u.buf : NULL;
 }
 
-/* What the size that `d` defines is for these arguments. `vars` are the callee's scalars and earlier sizes. */
-static const tx_node *
-size_at_call(tx_ctx *c, const tx_node *call, const tx_func *f, const tx_symbol_def *d, tx_var *const *vars,
-             const tx_node *const *values, uint32_t n)
+const tx_node *
+tx_size_at_call(tx_ctx *c, const tx_node *call, const tx_func *f, const tx_symbol_def *d, tx_var *const *vars,
+                const tx_node *const *values, uint32_t n)
 {
-    const tx_buffer *b = argument_buffer(call->arg[d->param]);
+    const tx_buffer *b = tx_argument_buffer(call->arg[d->param]);
     const tx_node *extent;
 
     if (!b || b->rank != f->params[d->param].buffer->rank || (d->stride && !b->strides))
@@ -212,7 +210,7 @@ pass_sizes(tx_rewriter *r, const tx_node *n)
         values[nvars++] = n->arg[i];
     }
     for (uint32_t i = 0; i < s->ndefs; i++, nvars++) {
-        args[n->nargs + i] = values[nvars] = size_at_call(k->c, n, f, &s->def[i], vars, values, nvars);
+        args[n->nargs + i] = values[nvars] = tx_size_at_call(k->c, n, f, &s->def[i], vars, values, nvars);
         vars[nvars] = s->def[i].symbol;
         if (!values[nvars])
             return NULL;

@@ -15,6 +15,14 @@ tx_func *tx_func_with_body(tx_ctx *c, tx_func *f, const tx_node *body);
 
 tx_func *tx_resolve_func(tx_ctx *c, tx_func *f, const tx_target *t); /* resolve.c: LowerTIRx */
 tx_func *tx_device_func(tx_ctx *c, tx_func *f);                      /* device_func.c: indices in device functions */
+tx_module *tx_host_calls(tx_ctx *c, tx_module *m); /* host_calls.c: calls on the host, in place, first of LowerTIRx */
+/* device_func.c: the buffer whose data an argument of a call is, or NULL; what the size that `d` defines is for the call's
+ * arguments, where `vars` are the callee's scalars and earlier sizes */
+const tx_buffer *tx_argument_buffer(const tx_node *a);
+const tx_node *tx_size_at_call(tx_ctx *c, const tx_node *call, const tx_func *f, const tx_symbol_def *d,
+                               tx_var *const *vars, const tx_node *const *values, uint32_t n);
+/* unroll.c: makes the rewriter give new variables and buffers for those that the statement binds */
+bool tx_map_fresh(tx_rewriter *r, const tx_node *body);
 tx_module *tx_device_calls(tx_ctx *c, tx_module *m); /* device_func.c: sizes as arguments, in LowerTIRx */
 tx_func *tx_host_func(tx_ctx *c, tx_func *f);        /* host.c: host zone of LowerTIRx */
 tx_func *tx_merge_tensormaps(tx_ctx *c, tx_func *f); /* tensormaps.c: identical maps, in LowerTIRx */

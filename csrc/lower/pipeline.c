@@ -29,7 +29,8 @@ shape(tx_ctx *c, tx_func *f, const tx_target *t)
 static tx_module *
 run_resolve(tx_ctx *c, tx_module *m, const tx_target *t)
 {
-    m = tx_device_calls(c, m);
+    m = tx_host_calls(c, m);
+    m = m ? tx_device_calls(c, m) : NULL;
     return m ? tx_map_funcs(c, m, t, pipeline_resolve) : NULL;
 }
 

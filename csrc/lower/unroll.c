@@ -23,6 +23,10 @@ unroll_collect(tx_visitor *v, const tx_node *n)
     case TX_OP_FOR: b->failed |= !tx_push(b->c, &b->vars, n->u.loop->var); break;
     case TX_OP_ALLOC:
     case TX_OP_DECL: b->failed |= !tx_push(b->c, &b->bufs, n->u.buf); break;
+    case TX_OP_SCOPE_ID:
+        for (int i = 0; i < n->u.scope_id->nvars; i++)
+            b->failed |= !tx_push(b->c, &b->vars, n->u.scope_id->var[i]);
+        break;
     default: break;
     }
     return !b->failed;
@@ -64,6 +68,21 @@ map_buffer(tx_rewriter *r, const tx_buffer *b)
         made->data = v;
     }
     return tx_map_put_ptr(&r->bufs, b, made);
+}
+
+bool
+tx_map_fresh(tx_rewriter *r, const tx_node *body)
+{
+    binders b = {.v = {unroll_collect, NULL}, .c = r->c};
+    bool ok;
+
+    tx_walk(&b.v, body);
+    ok = !b.failed;
+    for (uint32_t i = 0; ok && i < b.vars.n; i++)
+        ok = map_var(r, b.vars.at[i], fresh_var(r->c, b.vars.at[i]));
+    for (uint32_t i = 0; ok && i < b.bufs.n; i++)
+        ok = map_buffer(r, b.bufs.at[i]);
+    return ok || (!r->c->nerrors && tx_fail(r->c, body->span, TX_E_NO_MEMORY) != NULL);
 }
 
 static const tx_node *

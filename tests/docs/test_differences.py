@@ -462,7 +462,7 @@ def module(call: str, argument: str):
 
 
 def test_no_device_recursion():
-    with pytest.raises(tirx.DiagnosticError, match="device functions cannot be recursive: half -> half"):
+    with pytest.raises(tirx.DiagnosticError, match="functions of a module cannot be recursive: half -> half"):
         module("M.half(x // 2)", "tx")
 
 

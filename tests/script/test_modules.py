@@ -396,6 +396,96 @@ class M:
         kept[0](1)
 
 
+# ---- calls on the host -----------------------------------------------------------------------------------------
+
+HOST = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def add(A: T.Buffer(("n",), "int32"), B: T.Buffer(("n",), "int32"), k: T.int32):
+        n = T.int32()
+        T.device_entry()
+        bx = T.cta_id([T.ceildiv(n, 32)])
+        tx = T.thread_id([32])
+        if bx * 32 + tx < n:
+            B[bx * 32 + tx] = A[bx * 32 + tx] + k
+    @T.prim_func
+    def twice(a: T.handle, b: T.handle):
+        n = T.int32()
+        X = T.match_buffer(a, (n,), "int32")
+        Y = T.match_buffer(b, (n,), "int32")
+        M.add(X, Y, 1)
+        M.add(Y, X, n * 10)
+    @T.prim_func
+    def main(A: T.Buffer((70,), "int32"), B: T.Buffer((70,), "int32"), n: T.int32):
+        x: T.int32 = 0
+        for i in range(n):
+            M.twice(A, B)
+            x = x + i
+        if n > 2:
+            M.add(A, B, x)
+    @T.prim_func
+    def unequal(A: T.Buffer(("m",), "int32"), B: T.Buffer((70,), "int32")):
+        m = T.int32()
+        M.add(A, B, 1)
+"""
+
+
+def test_functions_with_regions_call_each_other_on_the_host(nvrtc):
+    m = tirx.from_source(HOST)
+    assert "Module.twice(A, B)" in m.script() and tirx.structural_equal(m, tirx.from_source(m.script()))
+    lowered = tirx.lower(m, "cuda:sm_90a")
+    assert tirx.structural_equal(lowered, tirx.from_source(lowered.script()))
+    a, b = np.arange(70), np.zeros(70)
+    for _ in range(3):
+        b = a + 1
+        a = b + 700
+    b = a + 3
+    for exe in (tirx.compile(m, target="cpu"), tirx.compile(m["main"], target="cpu")):
+        x, y = np.arange(70, dtype=np.int32), np.zeros(70, np.int32)
+        exe(x, y, 3)
+        np.testing.assert_array_equal(x, a)
+        np.testing.assert_array_equal(y, b)
+    source = tirx.compile(m, target="cuda:sm_90a").source
+    assert [f"{name}_kernel" in source for name in ("add", "twice", "main", "main_kernel_1", "unequal")] == [
+        True, True, True, False, True,
+    ]  # fmt: skip
+
+
+def test_extents_of_a_call_on_the_host_are_checked():
+    exe = compiled(HOST)
+    b = np.zeros(70, np.int32)
+    exe["unequal"](np.ones(70, np.int32), b)
+    assert (b == 2).all()
+    with pytest.raises(ValueError, match=r"^B.shape\[0\] does not match what add\(\) expects$"):
+        exe["unequal"](np.ones(69, np.int32), b)
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "why"),
+    [
+        ("T.func_attr({'a': 1})", "M.f(A)", "it has attributes of its own"),
+        ("pass", "M.f(A.data)", "it needs a buffer, not a pointer"),
+    ],
+)
+def test_what_cannot_be_called_on_the_host(head, call, why):
+    m = tirx.from_source(f"""
+@I.ir_module
+class M:
+    @T.prim_func
+    def f(A: T.Buffer((32,), "int32")):
+        {head}
+        T.device_entry()
+        tx = T.thread_id([32])
+        A[tx] = 1
+    @T.prim_func
+    def main(A: T.Buffer((32,), "int32"), p: T.handle("int32")):
+        {call.replace("A.data", "p")}
+""")
+    with pytest.raises(tirx.DiagnosticError, match=f"'f' cannot be called on the host: {why}"):
+        tirx.lower(m)
+
+
 # ---- IR that no text makes ------------------------------------------------------------------------------------------
 
 
@@ -414,7 +504,7 @@ def test_calls_in_a_circle():
     with pytest.raises(tirx.DiagnosticError) as e:
         tirx.IRModule({"f": made("f", "g"), "g": made("g", "f")})
     assert str(e.value) == (
-        "k.py:2:1: error: device functions cannot be recursive: 'f' calls itself\ntwo\n^^^\n  help: use a loop"
+        "k.py:2:1: error: functions of a module cannot be recursive: 'f' calls itself\ntwo\n^^^\n  help: use a loop"
     )
 
 

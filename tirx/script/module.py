@@ -199,8 +199,8 @@ class Member:
             state.fail("MEMBER_KEYWORDS", name)
         if p.builder.zone == "device" and not self.is_device:
             state.fail("MEMBER_IN_DEVICE", self.name)
-        if p.builder.zone != "device":
-            state.fail("MEMBER_IN_HOST" if self.is_device else "MEMBER_HOST_CALL", self.name)
+        if p.builder.zone != "device" and self.is_device:
+            state.fail("MEMBER_IN_HOST", self.name)
         self._note_call()
         if len(args) != len(self.parameters):
             state.fail("MEMBER_ARITY", name, len(self.parameters), len(args), outside=TypeError)
