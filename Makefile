@@ -22,7 +22,7 @@ HAS_GPU := $(wildcard /dev/nvidia0)
 EXTRA := $(if $(HAS_GPU),[cuda],)
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test quick asan ubsan refleak oom fuzz golden bench docs stubs format check wheel clean ext
+.PHONY: help build demo test quick asan ubsan refleak oom fuzz golden bench docs stubs reference format check wheel clean ext
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -105,6 +105,9 @@ format: $(VENV)/.dev ## clang-format and ruff's safe fixes
 
 stubs: $(VENV)/.installed ext ## what type checkers know of T, written anew from the tables
 	$(PY) tools/stubs.py
+
+reference: $(VENV)/.installed ext ## docs/reference.md, written anew from the program
+	$(PY) tools/reference.py
 
 check: $(VENV)/.dev ## format, lint, types of the examples, and which folder includes which
 	$(if $(C_FILES),$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES))

@@ -58,10 +58,12 @@ class Device:
 
 
 def cuda(index: int = 0) -> Device:
+    """A CUDA device: tirx.cuda(0). Its properties are read when they are asked for."""
     return Device("cuda", index)
 
 
 def cpu(index: int = 0) -> Device:
+    """The host, where the emulator runs."""
     return Device("cpu", index)
 
 

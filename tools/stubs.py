@@ -34,11 +34,11 @@ from tirx.script.decorators import JitFunction as _JitFunction
 from tirx.script.dtypes import DType as _DType
 
 '''
-VARIABLES = '''
+VARIABLES = """
 _F = TypeVar("_F", bound=Callable[..., Any])
 _C = TypeVar("_C", bound=type)
 
-'''
+"""
 
 # What the signature of the object does not say.
 DECORATOR = """\
@@ -125,7 +125,9 @@ def entry(name: str, x: Any) -> str:
         return f"{name}: _DType\n"
     if inspect.isclass(x):
         if getattr(sys.modules[x.__module__], x.__name__, None) is not x:
-            return f"class {name}:\n    def __init__(self, *args: Any, **fields: Any) -> None: ...\n"  # made from a table
+            return (
+                f"class {name}:\n    def __init__(self, *args: Any, **fields: Any) -> None: ...\n"  # made from a table
+            )
         return f"from {x.__module__} import {x.__name__} as {name}\n"
     if isinstance(x, FunctionType):
         return signature(name, x)
@@ -147,7 +149,9 @@ def text() -> str:
         (imports if made.startswith("from ") else names).append(made)
     for kind, alias, cls, *_ in _core.dtypes():
         if cls in "BIUFGM":
-            names += [f"{n}x{k}: _DType\n" for n in filter(None, (kind, alias)) for k in LANES if f"{n}x{k}" not in public]
+            names += [
+                f"{n}x{k}: _DType\n" for n in filter(None, (kind, alias)) for k in LANES if f"{n}x{k}" not in public
+            ]
     # what is imported under another name is exported only if __all__ says so
     exported = sorted(public | {"cuda"})
     return HEAD + "".join(imports) + listed(exported) + VARIABLES + "".join(names)
@@ -188,7 +192,7 @@ class PrimExpr(Node): ...
 class Stmt(Node): ...
 
 '''
-FUNCTIONS = '''
+FUNCTIONS = """
 CLASSES: dict[str, type]
 
 def class_of(node: _Expr) -> type: ...
@@ -199,7 +203,7 @@ def nodes(x: Any, cls: type[_N]) -> Iterator[_N]: ...
 @overload
 def nodes(x: Any, cls: Any = None) -> Iterator[Any]: ...
 def rewrite(x: _F, fn: Callable[[Any], Any]) -> _F: ...
-'''
+"""
 
 
 def nodes() -> str:

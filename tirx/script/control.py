@@ -64,28 +64,34 @@ def If(condition: Any) -> Any:
 
 
 def Then() -> Any:
+    """The branch of a T.If that runs where its condition holds."""
     return frames.Then()
 
 
 def Else() -> Any:
+    """The branch of a T.If that runs where its condition does not hold."""
     return frames.Else()
 
 
 def While(condition: Any) -> Any:
+    """A loop that goes on while the condition holds: with T.While(i < n): ..."""
     return frames.While(condition)
 
 
 def Break() -> Receipt:
+    """Leave the innermost loop."""
     state.builder("T.Break").break_()
     return RECEIPT
 
 
 def Continue() -> Receipt:
+    """Go on with the next turn of the innermost loop."""
     state.builder("T.Continue").continue_()
     return RECEIPT
 
 
 def Return(value: Any = None) -> Receipt:
+    """Leave the function; a kernel returns nothing."""
     state.builder("T.Return").return_(value)
     return RECEIPT
 
@@ -136,11 +142,13 @@ def func_attr(attrs: dict[str, Any]) -> Receipt:
 
 
 def func_name(name: str) -> Receipt:
+    """The function's name, while it is built by calls."""
     state.need("T.func_name").set_name(name)
     return RECEIPT
 
 
 def func_ret(dtype: Any) -> Receipt:
+    """The dtype of what the function returns."""
     state.need("T.func_ret").builder.set_ret(dtype)
     return RECEIPT
 

@@ -49,10 +49,12 @@ def make_float2(x: Any, y: Any) -> Any:
 
 
 def float2_x(pair: Any) -> Any:
+    """The first float32 of a pair."""
     return _bits("float32", _u32(pair))
 
 
 def float2_y(pair: Any) -> Any:
+    """The second float32 of a pair."""
     return _bits("float32", _u32(_cast("uint64", pair) >> _number("uint64", 32)))
 
 
@@ -75,6 +77,7 @@ def float22bfloat162_rn(x: Any, y: Any) -> Any:
 
 
 def float22bfloat162_rn_from_float2(pair: Any) -> Any:
+    """Two float32 in a uint64 as bfloat16x2, to nearest even."""
     return float22bfloat162_rn(float2_x(pair), float2_y(pair))
 
 
@@ -86,10 +89,12 @@ def bfloat1622float2(pair: Any) -> Any:
 
 
 def hmin2(a: Any, b: Any) -> Any:
+    """The smaller of each of two bfloat16 values in a uint32."""
     return _result("uint32", "min.bf16x2", a, b)
 
 
 def hmax2(a: Any, b: Any) -> Any:
+    """The larger of each of two bfloat16 values in a uint32."""
     return _result("uint32", "max.bf16x2", a, b)
 
 
@@ -179,22 +184,27 @@ def copy_bytes(dst: Any, src: Any, num_bytes: int) -> Receipt:
 
 
 def copy_128b(dst: Any, src: Any) -> Receipt:
+    """Copy 16 bytes from one address to another."""
     return copy_bytes(dst, src, 16)
 
 
 def copy_64b(dst: Any, src: Any) -> Receipt:
+    """Copy 8 bytes."""
     return copy_bytes(dst, src, 8)
 
 
 def copy_32b(dst: Any, src: Any) -> Receipt:
+    """Copy 4 bytes."""
     return copy_bytes(dst, src, 4)
 
 
 def copy_16b(dst: Any, src: Any) -> Receipt:
+    """Copy 2 bytes."""
     return copy_bytes(dst, src, 2)
 
 
 def copy_8b(dst: Any, src: Any) -> Receipt:
+    """Copy one byte."""
     return copy_bytes(dst, src, 1)
 
 

@@ -295,14 +295,17 @@ min_value = _limit("min_value", _smallest)
 
 
 def IntImm(dtype: Any, value: int) -> Any:
+    """An integer constant of a dtype."""
     return _core.literal(state.context("T.IntImm"), dtype, value)
 
 
 def FloatImm(dtype: Any, value: float) -> Any:
+    """A float constant of a dtype."""
     return _core.literal(state.context("T.FloatImm"), dtype, value)
 
 
 def StringImm(value: str) -> Any:
+    """A text constant."""
     return _core.string(state.context("T.StringImm"), value)
 
 
@@ -310,10 +313,12 @@ def StringImm(value: str) -> Any:
 
 
 def Ramp(base: Any, stride: Any, lanes: int) -> Any:
+    """A vector base, base + stride, ... of `lanes` values."""
     return _core.ramp(state.context("T.Ramp"), base, stride, lanes)
 
 
 def Broadcast(value: Any, lanes: int) -> Any:
+    """A vector of `lanes` equal values."""
     return _core.broadcast(state.context("T.Broadcast"), value, lanes)
 
 
@@ -345,6 +350,7 @@ def fabs(x: Any) -> Any:
 
 
 def nearbyint(x: Any) -> Any:
+    """The nearest whole number, ties to even."""
     return _core.op(state.context("T.nearbyint"), "ROUND", x)
 
 
@@ -373,6 +379,7 @@ def ptr_byte_offset(ptr: Any, nbytes: Any, dtype: Any = None, *, ty: Any = None)
 
 
 def handle_add_byte_offset(ptr: Any, nbytes: Any) -> Any:
+    """The pointer, moved by a number of bytes."""
     return _core.ptr_offset(
         state.context("T.handle_add_byte_offset"), ptr, nbytes, getattr(ptr, "elem", None) or "void"
     )
