@@ -59,8 +59,11 @@ void tx_warn_unused(tx_ctx *c, const tx_func *f);
  * the module after the named passes to t->dump. Debug builds verify after each pass.
  *
  * What comes out, and all that the back ends rely on:
- * - host functions (TX_FUNC_HOST) whose statements are BIND, IF, FOR, ASSERT, MATCH, EVAL(CALL_PACKED ...), LAUNCH;
- *   tensors are parameters with a buffer; symbols are still free variables listed in f->symbols. CEILDIV may remain.
+ * - host functions (TX_FUNC_HOST) whose statements are BIND, IF, FOR, WHILE, BREAK, CONTINUE, RETURN, ASSERT, MATCH,
+ *   EVAL(CALL_PACKED ...), LAUNCH, and ALLOC, STORE and LOAD of variables (local, one element); tensors are parameters with
+ *   a buffer; symbols are still free variables listed in f->symbols. CEILDIV may remain. Calls of host functions are gone.
+ * - device functions (TX_FUNC_DEVICE): as kernels below, but for params, which are the user's and then the sizes of shapes;
+ *   u.call->func of every CALL_FUNC is the member that it calls, and its arguments are those of func->params.
  * - kernels (TX_FUNC_KERNEL) named <f>_kernel, <f>_kernel_1, ...: params are scalars and data pointers (param.buffer holds
  *   the declared shape), in the user's order, then symbols, then TX_PARAM_SHAPE_ONLY ones. Every LOAD/STORE is flat
  *   (TX_BUF_FLAT: first index in elements, offset included). No SCOPE_ID, DEVICE, TILE, MATCH, CEILDIV, WEAK literals;
