@@ -512,11 +512,11 @@ def scan(
     STAGES: T.constexpr = 2,
     PACKED: T.constexpr = False,
 ):
-    """u, delta, z and out are (batch, channel, time); b and c are (batch, group, state, time), where a group is that many
-    neighbouring channels; a is (channel, state), negative; d and bias are (channel). states, (batch, channel, state), are
-    those before the sequence, and afterwards those behind it. starts is (batch, time). The number of times is a multiple
-    of 8, so that each row begins at a multiple of 16 bytes; there are enough CTAs if batches * channels / WARPS are more
-    than the GPU has SMs, else CLUSTER should be raised."""
+    """u, delta, z and out are (batch, channel, time); b and c are (batch, group, state, time), where a group is that
+    many neighbouring channels; a is (channel, state), negative; d and bias are (channel). states, (batch, channel,
+    state), are those before the sequence, and afterwards those behind it. starts is (batch, time). The number of times
+    is a multiple of 8, so that each row begins at a multiple of 16 bytes; there are enough CTAs if batches * channels /
+    WARPS are more than the GPU has SMs, else CLUSTER should be raised."""
     batches, blocks, pieces = T.int32(), T.int32(), T.int32()
     DIM = T.meta_var(blocks * (GROUPS * WARPS))  # a CTA's channels lie in one group
     L = T.meta_var(pieces * 8)

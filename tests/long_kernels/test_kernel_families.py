@@ -21,21 +21,21 @@ from tirx import _core
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import radix_topk
+import radix_select
 import state_space
 
 HERE = Path(__file__).resolve().parent
-FILES = ("state_space", "radix_topk")
+FILES = ("state_space", "radix_select")
 DTYPES = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16, "float32": np.float32, "int32": np.int32}
 SCHEDULES = [{}, {"schedule": "early"}, {"schedule": 3}, {"check": False}]
 
 # kernel, constants, architectures
 VARIANTS = [
-    (radix_topk.topk, {"K": 64}, "90a 100a"),
-    (radix_topk.topk, {"K": 64, "dtype": "bfloat16"}, "90a 100a"),
-    (radix_topk.topk, {"K": 1000, "dtype": "int32", "THREADS": 512, "CLUSTER": 8, "LARGEST": False}, "90a 100a"),
-    (radix_topk.topk, {"K": 100, "SOFTMAX": True, "CLUSTER": 1, "BULK_COPY": False}, "90a 100a"),
-    (radix_topk.route, {}, "90a 100a"),
+    (radix_select.topk, {"K": 64}, "90a 100a"),
+    (radix_select.topk, {"K": 64, "dtype": "bfloat16"}, "90a 100a"),
+    (radix_select.topk, {"K": 1000, "dtype": "int32", "THREADS": 512, "CLUSTER": 8, "LARGEST": False}, "90a 100a"),
+    (radix_select.topk, {"K": 100, "SOFTMAX": True, "CLUSTER": 1, "BULK_COPY": False}, "90a 100a"),
+    (radix_select.route, {}, "90a 100a"),
     (state_space.scan, {}, "90a 100a"),
     (state_space.scan, {"LOAD": "tensor", "STARTS": True, "CLUSTER": 4}, "90a 100a"),
     (state_space.scan, {"LOAD": "async", "dtype": "float32", "CLUSTER": 2, "GATE": False}, "90a 100a"),
@@ -185,8 +185,8 @@ SMALL = {"CLUSTER": 2, "CLUSTERS": 2, "CAPACITY": 2048}
 def test_topk(n, constants):
     dtype, k = constants.get("dtype", "float32"), constants["K"]
     x = numbers(np.random.default_rng(n), 3, n, dtype)
-    want = radix_topk.order(x, constants.get("LARGEST", True))[:, :k]
-    exe = tirx.compile(radix_topk.topk.specialize(**constants), target="cpu")
+    want = radix_select.order(x, constants.get("LARGEST", True))[:, :k]
+    exe = tirx.compile(radix_select.topk.specialize(**constants), target="cpu")
     for options in SCHEDULES:
         values, indices = np.ones((3, k), x.dtype), np.zeros((3, k), "int32")
         exe(x, values, indices, **options)
@@ -199,7 +199,7 @@ def test_topk(n, constants):
 def test_topk_of_equal_numbers_takes_the_first():
     x = np.full((2, 2000), 0.5, "float32")
     values, indices = np.zeros((2, 300), "float32"), np.zeros((2, 300), "int32")
-    tirx.compile(radix_topk.topk.specialize(K=300, **SMALL), target="cpu")(x, values, indices)
+    tirx.compile(radix_select.topk.specialize(K=300, **SMALL), target="cpu")(x, values, indices)
     np.testing.assert_array_equal(indices, np.tile(np.arange(300), (2, 1)))
 
 
@@ -207,8 +207,8 @@ def test_topk_of_equal_numbers_takes_the_first():
 def test_topk_with_softmax(n):
     x = np.random.default_rng(n).standard_normal((3, n)).astype("float32")
     values, indices = np.zeros((3, 40), "float32"), np.zeros((3, 40), "int32")
-    tirx.compile(radix_topk.topk.specialize(K=40, SOFTMAX=True, **SMALL), target="cpu")(x, values, indices)
-    order = radix_topk.order(x)[:, :40]
+    tirx.compile(radix_select.topk.specialize(K=40, SOFTMAX=True, **SMALL), target="cpu")(x, values, indices)
+    order = radix_select.order(x)[:, :40]
     want = np.exp(np.take_along_axis(x, order, 1).astype("float64"))
     np.testing.assert_array_equal(indices[:, :n], order)
     np.testing.assert_allclose(values[:, :n], want / want.sum(1, keepdims=True), rtol=1e-6)
@@ -226,9 +226,9 @@ def test_route(constants):
     logits = rng.standard_normal((9, experts)).astype("float32")
     bias = (0.1 * rng.standard_normal(experts)).astype("float32")
     weights, chosen, loads = np.zeros((9, k), "float32"), np.zeros((9, k), "int32"), np.zeros(experts, "uint32")
-    exe = tirx.compile(radix_topk.route.specialize(**constants), target="cpu")
+    exe = tirx.compile(radix_select.route.specialize(**constants), target="cpu")
     exe(logits, bias, weights, chosen, loads)
-    want, order = radix_topk.routed(logits, bias, groups, keep, k, 2.5)
+    want, order = radix_select.routed(logits, bias, groups, keep, k, 2.5)
     np.testing.assert_array_equal(chosen, order)
     np.testing.assert_allclose(weights, want, rtol=1e-5)
     np.testing.assert_array_equal(loads, np.bincount(order.ravel(), minlength=experts))
