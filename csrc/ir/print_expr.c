@@ -502,6 +502,14 @@ print_func_call(tx_printer *p, const tx_node *n)
     tx_sb_putc(p->out, ')');
 }
 
+/* A number without a type takes the operand's first one, which is int32 for .s32 only. */
+static bool
+print_ptx_needs_type(const tx_ptx_row *r, const tx_ptx_call *call, const tx_ptx_operand *o, const tx_node *n)
+{
+    return n->op == TX_OP_INT && n->dtype == TX_I32 && o->kind == TX_PTX_REG &&
+           strcmp(tx_ptx_type(r, call->choice, o), "s32") != 0;
+}
+
 /* T.ptx["ld.global.b32"](d, p): the opcode as the ISA spells it; written operands by name. */
 static void
 print_ptx(tx_printer *p, const tx_node *n)
@@ -525,6 +533,10 @@ print_ptx(tx_printer *p, const tx_node *n)
             tx_print_expr(p, n->arg[i]->arg[0], TX_PREC_ANY);
         else if (pred && !tx_is_bool(n->arg[i]->dtype)) {
             tx_sb_puts(p->out, "T.ptx.pred(");
+            tx_print_expr(p, n->arg[i], TX_PREC_ANY);
+            tx_sb_putc(p->out, ')');
+        } else if (o && print_ptx_needs_type(&rows[call->row], call, o, n->arg[i])) {
+            tx_sb_puts(p->out, "T.int32(");
             tx_print_expr(p, n->arg[i], TX_PREC_ANY);
             tx_sb_putc(p->out, ')');
         } else

@@ -20,8 +20,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import selective_scan  # noqa: E402
+import unrolled_topk  # noqa: E402
 
-KERNELS = {"selective_scan": selective_scan.selective_scan}
+KERNELS = {"selective_scan": selective_scan.selective_scan, "unrolled_topk": unrolled_topk.unrolled_topk}
 MOST_SECONDS_A_THOUSAND_LINES = 0.5  # of CUDA text, on a slow machine with a debug build; the goal is 0.06
 
 
@@ -39,7 +40,7 @@ def test_instructions():
     used = set()
     for kernel in KERNELS.values():
         used |= set(re.findall(r'T\.ptx\["([^"]+)"\]', kernel.script()))
-    assert len(used) >= 24, sorted(used)
+    assert len(used) >= 60, sorted(used)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -96,3 +97,27 @@ def test_selective_scan(length, channels, target):
     np.testing.assert_allclose(on[8].numpy(), state, rtol=1e-5, atol=1e-5)
     got = on[9].numpy().astype("float64")
     assert np.linalg.norm(got - want) < 4e-3 * np.linalg.norm(want)
+
+
+@pytest.mark.parametrize("target", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize(("rows", "n", "k"), [(2, 8, 8), (3, 1000, 37), (2, 16384, 64), (1, 4096, 4096)])
+def test_unrolled_topk(rows, n, k, target):
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((rows, n)).astype("float32")
+    if n == 1000:
+        x = np.round(2 * x)  # many are equal, and some are 0 and -0, which the order tells apart
+    v, i = np.full((rows, k), np.nan, "float32"), np.full((rows, k), -1, "int32")
+    device = tirx.cuda(0) if target == "cuda" else tirx.cpu()
+    on = [tirx.runtime.tensor(a, device) for a in (x, v, i)]
+    tirx.compile(unrolled_topk.unrolled_topk, target=target)(*on)
+    v, i = (t.numpy() for t in on[1:])
+    np.testing.assert_array_equal(np.sort(v, 1), np.sort(x, 1)[:, n - k :])
+    assert all(len(set(columns)) == k for columns in i.tolist())
+    np.testing.assert_array_equal(np.take_along_axis(x, i, 1), v)
+
+
+def test_unrolled_topk_refuses():
+    exe = tirx.compile(unrolled_topk.unrolled_topk, target="cpu")
+    for n, k, said in ((16388, 4, "16384 columns at most"), (8, 9, "fewer than K columns")):
+        with pytest.raises(AssertionError, match=said):
+            exe(np.zeros((1, n), "float32"), np.zeros((1, k), "float32"), np.zeros((1, k), "int32"))

@@ -443,3 +443,31 @@ def test_text_is_python():
         f = k.make()
         for dialect in ("g1", "g2"):
             ast.parse(f.script(dialect=dialect))
+
+
+def test_numbers_of_instructions():
+    """A number without a type is of the operand's first type: other ones say which they have."""
+
+    @T.prim_func
+    def f(x: T.handle):
+        X = T.match_buffer(x, (32,), "int32")
+        T.device_entry()
+        t = T.thread_id([32])
+        d: T.int32
+        T.ptx.add.s32(d, t, 1)
+        T.ptx.and_.b32(d, d, T.int32(-3))
+        T.ptx.and_.b32(d, d, 3)
+        T.ptx.bmsk.clamp.b32(d, T.int32(0), d)
+        T.ptx.shr.s32(d, d, 5)
+        T.ptx.st.global_.b32(X.ptr_to([t]), T.int32(7))
+
+    said = [line for line in f.script().splitlines() if "T.ptx" in line]
+    assert [line.strip() for line in said] == [
+        'T.ptx["add.s32"](d, t, 1)',
+        'T.ptx["and.b32"](d, d, T.int32(-3))',
+        'T.ptx["and.b32"](d, d, T.uint32(3))',
+        'T.ptx["bmsk.clamp.b32"](d, T.int32(0), d)',
+        'T.ptx["shr.s32"](d, d, T.uint32(5))',
+        'T.ptx["st.global.b32"](T.address_of(X[t]), T.int32(7))',
+    ]
+    assert tirx.structural_equal(tirx.from_source(f.script()), f)
