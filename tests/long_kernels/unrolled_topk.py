@@ -8,7 +8,7 @@ above the number found is taken, and of those that equal it as many as are wante
 of the first.
 
 A thread keeps 32 numbers in registers of one element, so a row has 16,384 columns at most; absent ones are 0, which no
-number but one of the NaNs is. (radix_topk.py has the general one.) As if written by hand: one instruction a line, unrolled.
+number but one of the NaNs is. One instruction a line, unrolled; radix_topk.py has the general one.
 """
 
 from __future__ import annotations
