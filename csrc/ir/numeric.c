@@ -181,10 +181,10 @@ tx_float_to_int(tx_dtype t, double v)
     int64_t lo;
     uint64_t hi;
 
+    if (tx_is_bool(t))
+        return v != 0; /* NaN is not zero */
     if (isnan(v) || !tx_int_limits(t, &lo, &hi))
         return 0;
-    if (tx_is_bool(t))
-        return v != 0;
     v = trunc(v);
     if (v <= (double)lo)
         return lo;

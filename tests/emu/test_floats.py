@@ -519,3 +519,25 @@ def test_moves_keep_every_nan():
     c = np.zeros_like(codes)
     run(unary(lambda a: a, "float16", 1 << 16), codes, c)
     np.testing.assert_array_equal(c.view("uint16"), codes.view("uint16"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_nan_is_true(dtype):
+    """As a number that is read and as one that is known when the kernel is built."""
+    np_dtype = np.dtype(NP[dtype])
+    nan = getattr(T, dtype)
+
+    @T.prim_func
+    def k(A: T.Buffer((1,), dtype), B: T.Buffer((4,), "bool")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([1])
+        B[0] = A[0]
+        B[1] = T.cast(A[0], "bool")
+        B[2] = nan("nan")
+        B[3] = T.cast(nan("nan"), "bool")
+
+    b = np.zeros(4, bool)
+    run(k, np.full(1, np.nan, np_dtype), b)
+    assert b.all()

@@ -330,7 +330,8 @@ class Expressions:
         r = self.r
         bits, signed = S.INTS[t]
         if t == "int32" and r.random() < 0.25:
-            return self.affine(d)
+            e = self.affine(d)
+            return e if any(c.isalpha() for c in e) else f"({e} + tid)"  # a plain number has no dtype of its own
         k = r.random()
         if k < 0.4:
             a, b = self.operands(t, d)

@@ -667,7 +667,12 @@ class Kernel(Calls):
 
     @staticmethod
     def product(n):
-        return isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)
+        """A product that no folder has computed."""
+        return (
+            isinstance(n, ast.BinOp)
+            and isinstance(n.op, ast.Mult)
+            and any(isinstance(m, ast.Subscript) or isinstance(m, ast.Name) and m.id != "T" for m in ast.walk(n))
+        )
 
     def fused(self, op, x, y, z, side, plain, frame):
         """x*y + z (left), z + x*y (right), rounded once, where the product has the sum's dtype, a wide float."""
@@ -748,10 +753,12 @@ class Kernel(Calls):
 
     is_dry = False
 
-    def choose(self, frame, test, a, b, lazy=True):
+    def choose(self, frame, test, a, b, lazy=True, python=False):
         c = number(test(frame))
         if type(c) is not V:
-            return (a if c else b)(frame)
+            if python:
+                return (a if c else b)(frame)
+            c = S.typed(bool(c))
         if type(c.v) is tuple:
             x, y = (number(e(frame)) for e in (a, b))
             x, y = S.pair(x, y)
@@ -772,7 +779,7 @@ class Kernel(Calls):
 
     def of_IfExp(self, n):
         test, a, b = self.expr(n.test), self.expr(n.body), self.expr(n.orelse)
-        return lambda frame: self.choose(frame, test, a, b)
+        return lambda frame: self.choose(frame, test, a, b, python=True)
 
     # ---- memory -------------------------------------------------------------------------------------------------
 

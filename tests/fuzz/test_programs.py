@@ -4,6 +4,7 @@ bounds the run; seeds 0 .. are always the same, then come those of TIRX_FUZZ_SEE
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from fuzz import driver
+
+import tirx
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SECONDS = float(os.environ.get("TIRX_FUZZ_SECONDS", "4"))
@@ -49,6 +52,16 @@ def test_time_is_bounded():
     start = time.monotonic()
     driver.many(5, 10**9, 0.1)
     assert time.monotonic() - start < 10
+
+
+def test_the_text_of_some_is_accepted(nvrtc):
+    """One module of random kernels through NVRTC."""
+    functions = {}
+    for seed in range(4):
+        text = driver.programs.Program(seed, size=6).text
+        with contextlib.suppress(tirx.DiagnosticError):
+            functions[f"k{seed}"] = tirx.from_source(text.replace("def k(", f"def k{seed}("))
+    assert tirx.compile(tirx.IRModule(functions), target="cuda:sm_90a").cubin[:4] == b"\x7fELF"
 
 
 def test_each_mutant_can_be_planted():
