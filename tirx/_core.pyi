@@ -427,6 +427,9 @@ class Executable:
         # name None: "main", or the only function; else a call says that one has to be chosen
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __getitem__(self, name: str) -> "Executable": ...
+    def trace(self, *args: Any, file: Any = None, **kwargs: Any) -> Any: ...  # tirx.seeing.trace
+    def stats(self, *args: Any, **kwargs: Any) -> Any: ...  # tirx.seeing.stats
+    def _watch(self, what: int, limit: int, *args: Any, **kwargs: Any) -> tuple[str, Any]: ...  # 1 timeline, 2 counts
     def _repeat(self, n: int, *args: Any) -> Any: ...  # a call whose launches are repeated n times in C: benchmarks
 
 packed_functions: dict[str, Any]  # name -> function for T.call_packed; tirx.register_func

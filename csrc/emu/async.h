@@ -151,6 +151,8 @@ typedef struct tx_mbar {
         uint32_t thread, time;
     } fence[TX_MBAR_FENCES]; /* fence.mbarrier_init since */
     uint32_t nfences;
+    uint64_t latest, when; /* watched: the last arrival; when the last phase ended */
+    bool named;
     tx_clock *now, *before; /* what arrivals of this phase, and of the last one, have seen; NULL with checks off */
 } tx_mbar;
 
@@ -222,6 +224,9 @@ struct tx_work {
     tx_clock *seen; /* END_COMMIT, with checks: what its thread had seen and done */
     /* END_CP, END_ARRIVE: one copy or arrival for each lane of a warp */
     uint32_t lanes, lane_group[TX_LANES];
+    struct tx_watcher *watch; /* watch.h */
+    uint64_t issued;
+    uint32_t number;
 };
 struct tx_engine {
     tx_mbar *bar;

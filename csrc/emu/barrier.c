@@ -5,6 +5,7 @@
 
 #include "emu/async.h"
 #include "emu/sched.h"
+#include "emu/watch.h"
 
 static const tx_insn *
 at(const tx_vm *vm, const tx_frag *f)
@@ -66,6 +67,8 @@ static void
 let_go(tx_vm *vm, tx_cta *cta, uint32_t id, const tx_barrier *b)
 {
     uint32_t warps = b ? b->arrived_warps : 0;
+    if (TX_UNLIKELY(vm->watch != NULL))
+        tx_watch_meet(vm, cta, id, b);
     for (uint32_t i = 0; i < cta->nwarps; i++) {
         tx_warp *w = &cta->warps[i];
         const tx_insn *in = NULL;
@@ -169,6 +172,8 @@ arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
     if (!first)
         return TX_RUN_ON;
     vm->changes++;
+    if (TX_UNLIKELY(vm->watch != NULL) && id >= TX_NBARRIERS)
+        tx_watch_arrive(vm, first, id, NULL);
     if (id >= TX_NBARRIERS) {
         cta->meet_arrived[id - TX_MEET_CLUSTER] += (uint32_t)__builtin_popcount(lanes);
         return TX_RUN_ON;
@@ -186,6 +191,8 @@ arrive(tx_vm *vm, tx_warp *w, const tx_insn *in, uint32_t id)
             return r;
     }
     cta->open |= 1u << id;
+    if (TX_UNLIKELY(vm->watch != NULL))
+        tx_watch_arrive(vm, first, id, b);
     b->arrived += counted && !(in->aux & TX_BAR_LOOSE) ? TX_LANES : (uint32_t)__builtin_popcount(lanes);
     b->acc_popc += popc;
     b->acc_and = b->acc_and && all;

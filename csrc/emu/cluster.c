@@ -2,6 +2,7 @@
  * A pointer to the shared memory of rank r has the index behind the last memory's, plus r. SPDX-License-Identifier: Apache-2.0 */
 #include "emu/async.h"
 #include "emu/ptx_list.h"
+#include "emu/watch.h"
 
 static uint32_t
 cluster_size(const tx_vm *vm)
@@ -129,6 +130,7 @@ cluster_phase(tx_vm *vm, tx_cta *cta)
         if (c->linear / per != cta->linear / per)
             continue;
         c->meets++;
+        c->met_over = c->met[0];
         for (uint32_t i = 0; i < c->nwarps; i++)
             c->warps[i].met = 0;
     }
@@ -168,6 +170,8 @@ TX_PTX_AGENT(cluster_arrive)
         for (uint32_t left = a->f->m; left; left &= left - 1)
             tx_order_release(o, tx_order_thread(cta, w->index * TX_LANES + tx_first_lane(left)), o->met[0]);
     }
+    if (TX_UNLIKELY(a->vm->watch != NULL))
+        tx_watch_arrive(a->vm, a->f, TX_MEET_CLUSTER, NULL);
     w->met |= a->f->m;
     w->promised |= a->f->m;
     w->meeting = cta->meets;
@@ -194,6 +198,8 @@ TX_PTX_AGENT(cluster_wait)
         tx_order *o = tx_shadow_order(cta);
         if (o && o->met[1])
             tx_order_acquire(o, tx_order_thread(cta, w->index * TX_LANES), f->m, o->met[1]);
+        if (TX_UNLIKELY(a->vm->watch != NULL))
+            tx_watch_cluster_wait(a->vm, f, a->in->site);
         w->promised &= ~f->m;
         return TX_RUN_ON;
     }

@@ -656,6 +656,12 @@ static const char *const names[V__COUNT] = {
 #undef X1
 };
 
+const char *
+tx_vop_name(unsigned op)
+{
+    return names[op];
+}
+
 void
 tx_emu_disassemble(const tx_emu_program *p, tx_sb *out)
 {

@@ -389,8 +389,9 @@ tx_code_load(tx_code *g, const tx_node *n, unsigned lane)
     idx = as_index(g, idx);
     bool row = idx.form == VF_ROW, w = code_mem_wide(idx.vt);
     tx_val r = tx_val_new(g, t, row);
-    uint32_t at = tx_code_emit(g, access_row(t, false) + (row ? w ? 2 : 1 : 0), w ? TX_IDX_64 : 0, r.reg,
-                               tx_code_operand(g, &idx), 0, st.mem, 0);
+    uint32_t at =
+        tx_code_emit(g, access_row(t, false) + (row ? w ? 2 : 1 : 0), (w ? TX_IDX_64 : 0) | (lane ? TX_SAME_ACCESS : 0),
+                     r.reg, tx_code_operand(g, &idx), 0, st.mem, 0);
     g->code.at[at].site = site;
     return r;
 }
@@ -423,7 +424,7 @@ store_rows(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, tx_va
 }
 
 static void
-store_one(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, tx_val v, uint32_t site)
+store_one(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, tx_val v, uint32_t site, unsigned lane)
 {
     tx_dtype t = tx_scalar_of(n->u.buf->dtype);
     if (st->kind == ST_ROWS) {
@@ -445,8 +446,8 @@ store_one(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, tx_val
     if (row)
         v = tx_code_to_row(g, v);
     uint32_t at = tx_code_emit(g, access_row(t, true) + (row ? w ? 2 : 1 : 0),
-                               (w ? TX_IDX_64 : 0) | (v.form == VF_ROW ? TX_VAL_V : 0), 0, tx_code_operand(g, &idx),
-                               tx_code_operand(g, &v), st->mem, 0);
+                               (w ? TX_IDX_64 : 0) | (v.form == VF_ROW ? TX_VAL_V : 0) | (lane ? TX_SAME_ACCESS : 0), 0,
+                               tx_code_operand(g, &idx), tx_code_operand(g, &v), st->mem, 0);
     g->code.at[at].site = site;
 }
 
@@ -475,7 +476,7 @@ tx_code_store(tx_code *g, const tx_node *n)
     }
     for (unsigned i = 0; i < lanes; i++)
         if (v[i].form != VF_NONE && idx[i].form != VF_NONE) {
-            store_one(g, n, &st, idx[i], v[i], site[i]);
+            store_one(g, n, &st, idx[i], v[i], site[i], i);
             code_mem_whole(g, &st, b, i);
         }
 }
@@ -488,7 +489,7 @@ tx_code_store_to(tx_code *g, const tx_node *load, tx_val v)
     uint32_t site = check_dims(g, load, 1, 0, &st, "store");
     v = tx_code_cast(g, tx_scalar_of(load->u.buf->dtype), v);
     if (v.form != VF_NONE && idx.form != VF_NONE)
-        store_one(g, load, &st, idx, v, site);
+        store_one(g, load, &st, idx, v, site, 0);
 }
 
 /* ---- allocations ------------------------------------------------------------------------------------------------- */

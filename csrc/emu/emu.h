@@ -31,6 +31,14 @@ void tx_emu_free(tx_emu_program *p);
 /* Text of the VM code, for debugging and tests. */
 void tx_emu_disassemble(const tx_emu_program *p, tx_sb *out);
 
+/* What a watched run writes down: members of a JSON list. limit: events at most, 0: the default. */
+enum { TX_WATCH_TIMELINE = 1, TX_WATCH_COUNTS };
+typedef struct tx_emu_watch {
+    int what; /* TX_WATCH_* */
+    tx_sb text;
+    uint64_t limit, events, processes; /* processes: CTAs of the launches so far */
+} tx_emu_watch;
+
 typedef enum tx_emu_schedule { TX_SCHED_DEFAULT, TX_SCHED_LATE, TX_SCHED_EARLY, TX_SCHED_SEED } tx_emu_schedule;
 typedef struct tx_emu_options {
     bool check;   /* checkers on */
@@ -38,7 +46,8 @@ typedef struct tx_emu_options {
     tx_emu_schedule schedule;
     uint64_t seed;
     bool hardware_numerics;
-    int nthreads; /* check off: CTAs over a thread pool; 0: TIRX_THREADS or the number of cores */
+    tx_emu_watch *watch; /* NULL: nobody looks; else one thread runs all CTAs */
+    int nthreads;        /* check off: CTAs over a thread pool; 0: TIRX_THREADS or the number of cores */
 } tx_emu_options;
 
 typedef struct tx_emu_launch {

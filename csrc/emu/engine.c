@@ -3,6 +3,7 @@
 #include "emu/async.h"
 #include "emu/ptx_list.h"
 #include "emu/tc.h"
+#include "emu/watch.h"
 
 tx_engine *
 tx_engine_new(const tx_cta *cta)
@@ -86,6 +87,8 @@ void
 tx_work_drop(tx_engine *e, tx_work *w)
 {
     tx_work **at = &e->first, *before = NULL;
+    if (TX_UNLIKELY(w->watch != NULL))
+        tx_watch_done(w->watch, w);
     while (*at != w)
         before = *at, at = &(*at)->next;
     *at = w->next;
@@ -196,7 +199,10 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
              count = w->end != TX_END_MBAR ? (uint32_t)__builtin_popcount(w->lanes) : 0;
     tx_cta *bar_cta = w->bar_cta;
     tx_work_drop(cta->engine, w);
-    return ok && (!b || tx_mbar_signal(vm, bar_cta, b, bytes, count, thread, site));
+    ok = ok && (!b || tx_mbar_signal(vm, bar_cta, b, bytes, count, thread, site));
+    if (TX_UNLIKELY(vm->watch != NULL) && vm->watch->f)
+        vm->watch->not_before = 0;
+    return ok;
 }
 
 static bool
@@ -209,6 +215,8 @@ bool
 tx_work_issue(tx_vm *vm, tx_work *w)
 {
     tx_engine *e = w->cta->engine;
+    if (TX_UNLIKELY(vm->watch != NULL))
+        tx_watch_issue(vm, w);
     if (e->last)
         e->last->next = w;
     else

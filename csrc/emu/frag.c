@@ -2,6 +2,7 @@
  * of their warp could go on, the part is split: both halves keep a frame and a control stack of their own, in which only
  * their lanes occur. Parts that stand at the same place of the same control flow join again. SPDX-License-Identifier: Apache-2.0 */
 #include "emu/sched.h"
+#include "emu/watch.h"
 
 static const uint32_t FRAME_ALIGN = 64;
 
@@ -109,6 +110,8 @@ tx_frag_split(tx_vm *vm, tx_frag *f)
     keep_lanes(g, others);
     keep_lanes(f, f->m);
     w->frag[w->nfrags++] = g;
+    if (TX_UNLIKELY(vm->watch != NULL))
+        tx_watch_split(vm, f, g);
     return g;
 }
 
@@ -150,6 +153,8 @@ join(const tx_emu_program *p, tx_frag *a, const tx_frag *b)
 static void
 remove_frag(tx_vm *vm, tx_warp *w, uint32_t i)
 {
+    if (TX_UNLIKELY(vm->watch != NULL))
+        tx_watch_gone(vm, w->frag[i]);
     tx_frag_put(vm, w->frag[i]);
     w->frag[i] = w->frag[--w->nfrags];
 }
@@ -164,6 +169,8 @@ tx_frag_merge(tx_vm *vm, tx_warp *w, const tx_live *live)
                 continue;
             }
             join(vm->p, w->frag[i], w->frag[k]);
+            if (TX_UNLIKELY(vm->watch != NULL))
+                tx_watch_join(vm, w->frag[i], w->frag[k]);
             remove_frag(vm, w, k);
         }
 }

@@ -4,6 +4,7 @@
 
 #include "emu/async.h"
 #include "emu/ptx_list.h"
+#include "emu/watch.h"
 
 #define EACH_OF(mask, l) for (uint32_t left_ = (mask), l; left_ && (l = tx_first_lane(left_), true); left_ &= left_ - 1)
 
@@ -83,6 +84,8 @@ complete_if_due(tx_vm *vm, tx_cta *cta, tx_mbar *b)
 {
     tx_order *o = tx_shadow_order(cta);
     vm->changes++;
+    if (TX_UNLIKELY(vm->watch != NULL))
+        tx_watch_mbar(vm, cta, b, !b->pending && !b->tx);
     if (b->pending || b->tx)
         return;
     b->phase++;
@@ -177,6 +180,7 @@ TX_PTX_AGENT(mbar_init)
         b->phase = 0, b->tx = 0, b->queued_tx = b->queued_count = 0, b->nfences = 0;
         b->pending = b->expected = count & 0xfffff;
         b->init_site = a->in->site;
+        b->latest = b->when = TX_UNLIKELY(vm->watch != NULL) ? a->f->clock : 0;
         if (o) {
             b->init_thread = tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES + l);
             b->init_time = o->e.now;
@@ -351,6 +355,8 @@ TX_PTX_AGENT(mbar_wait)
         tx_order *o = tx_shadow_order(w.cta);
         if (done && o && !relaxed)
             tx_order_acquire(o, tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES), 1u << l, b->before);
+        if (TX_UNLIKELY(a->vm->watch != NULL) && done)
+            tx_watch_mbar_wait(a->vm, a->f, w.cta, b, a->in->site);
         if (!done)
             a->vm->budget = 1; /* others get their turn at the next jump back */
         tx_act_out(a, 0, l, done);
@@ -383,6 +389,8 @@ wait_loop(const tx_act *a)
             done |= 1u << l;
         if (vm->stop)
             return TX_RUN_STOP;
+        if (TX_UNLIKELY(vm->watch != NULL) && done >> l & 1 && last != b)
+            tx_watch_mbar_wait(vm, f, w.cta, b, a->in->site);
         if (last && last != b)
             same = 0;
         last = b;

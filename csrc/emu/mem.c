@@ -154,6 +154,18 @@ write_element(uint8_t *p, unsigned kind, uint32_t nibble, uint64_t v)
     }
 }
 
+bool
+tx_mem_place(const tx_vm *vm, const tx_frag *f, const tx_insn *in, uint32_t lane, uint32_t *mem, int64_t *off,
+             uint32_t *size)
+{
+    unsigned kind = through_pointer(in) ? in->aux & TX_ACC_KIND : info_of(in->op).kind;
+    place p;
+    if (!place_of(vm, f, in, kind, lane, &p) || p.peer)
+        return false;
+    *mem = p.mem, *off = p.off, *size = tx_kinds[kind].bytes ? tx_kinds[kind].bytes : 1;
+    return true;
+}
+
 /* A lane of a register: rows of 4 or 8 bytes, or a bit of a mask. */
 static uint64_t
 get_lane(const tx_frag *f, uint32_t reg, bool row, unsigned kind, uint32_t lane)

@@ -20,7 +20,15 @@
 #if defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
 #define THREADED
 #define LABEL(name) L_##name
+#if defined(TX_ISA_WATCHES)
+#define GO                                                \
+    do {                                                  \
+        tx_watch_step(vm, f, in, m);                      \
+        goto *labels[in->op];                             \
+    } while (0)
+#else
 #define GO goto *labels[in->op]
+#endif
 #else
 #define LABEL(name) case V_##name
 #define GO goto dispatch
@@ -469,6 +477,9 @@ TX_ISA_RUN(tx_vm *vm, tx_frag *f)
     GO;
 #else
 dispatch:
+#if defined(TX_ISA_WATCHES)
+    tx_watch_step(vm, f, in, m);
+#endif
     switch (in->op) {
 #endif
     /* clang-format off */

@@ -8,6 +8,7 @@
 
 #include "emu/async.h"
 #include "emu/sched.h"
+#include "emu/watch.h"
 
 enum {
     SLICE = 1 << 14,       /* backward jumps of a part until others get a turn */
@@ -262,6 +263,8 @@ start_warp(tx_vm *vm, tx_cta *cta, tx_warp *w)
     memset(f->R + vm->p->inits_at, 0, 8 * (size_t)vm->p->ninits);
     coordinates(vm, cta, w->index, f);
     w->frag[w->nfrags++] = f;
+    if (TX_UNLIKELY(vm->watch != NULL))
+        tx_watch_start(vm, f);
     cta->started |= 1u << w->index;
     return true;
 }
@@ -301,6 +304,8 @@ static turn
 engines_turn(tx_vm *vm, tx_cta *cta, turn otherwise)
 {
     bool did;
+    if (TX_UNLIKELY(vm->watch != NULL))
+        vm->watch->f = NULL, vm->watch->not_before = cta->clock;
     if (!tx_engine_push(vm, cta, &did))
         return TURN_STOP;
     if (did)
@@ -328,6 +333,8 @@ cta_turn(tx_vm *vm, tx_cta *cta)
         for (uint32_t k = 0; k < w->nfrags; k++) {
             tx_frag *f = w->frag[k];
             uint32_t n = w->nfrags;
+            if (TX_UNLIKELY(vm->watch != NULL))
+                vm->watch->f = f, vm->watch->not_before = 0;
             if (f->state == TX_WAIT_EVENT && tx_agent_poll(vm, f) == TX_RUN_STOP)
                 return TURN_STOP;
             if (w->nfrags < n) { /* it has joined another */
@@ -555,7 +562,7 @@ static int
 worker_count(const tx_emu_program *p, const tx_emu_options *o, uint64_t nctas)
 {
     long n = o->nthreads;
-    if (o->check || p->meets_ctas || o->schedule == TX_SCHED_SEED)
+    if (o->check || p->meets_ctas || o->schedule == TX_SCHED_SEED || o->watch)
         return 1;
     if (n <= 0) {
         const char *env = getenv("TIRX_THREADS");
@@ -622,6 +629,15 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
     state.chunk = (state.chunk + per - 1) / per * per;
     for (int i = 0; i < n; i++)
         fill_vm(&w[i].vm, &like, &w[i].report);
+    if (o->watch) {
+#if !defined(TX_AMALGAM) /* which has one interpreter: it tells no steps */
+        w->vm.isa = &tx_isa_watch;
+#endif
+        if (!(w->vm.watch = tx_watch_new(&w->vm, o->watch))) {
+            tx_free(w);
+            return TX_EMU_NO_MEMORY;
+        }
+    }
     for (int i = 1; i < n; i++)
         w[i].started = pthread_create(&w[i].thread, NULL, thread_main, &w[i]) == 0;
     work(&w[0].vm, true);
@@ -634,6 +650,9 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
             status = w[i].vm.status;
             *r = w[i].report;
         }
+        if (w[i].vm.watch)
+            tx_watch_free(w[i].vm.watch);
+        w[i].vm.watch = NULL;
         clear_vm(&w[i].vm);
     }
     tx_free(w);

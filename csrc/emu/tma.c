@@ -416,6 +416,7 @@ tma_issue_store(const tx_act *a, uint32_t l, int32_t op)
     if (stages)
         d->staged = (uint8_t *)(d + 1), w->read = tma_stage;
     w->write = tma_store_box;
+    w->bytes = j.rows * j.inner;
     w->group = w->cta->engine->bulk_group[w->thread];
     w->nsrc = vm->hooks ? tma_spans(&j, from.cta, false, w->src) : 0;
     for (uint32_t k = 0; k < w->nsrc; k++)

@@ -46,7 +46,7 @@ typedef struct tx_insn {
 /* aux of LDP, STP, ATOM */
 enum { TX_ACC_KIND = 0xff, TX_ACC_ADDR_V = 0x100, TX_ACC_VAL_V = 0x200, TX_ACC_CAS = 0x400, TX_ACC_CMP_V = 0x800 };
 /* aux of loads and stores by index */
-enum { TX_IDX_64 = 1, TX_VAL_V = 2 };
+enum { TX_IDX_64 = 1, TX_VAL_V = 2, TX_SAME_ACCESS = 4 /* not the first element of a vector */ };
 /* aux of BAR */
 enum { TX_MEET_CLUSTER = TX_NBARRIERS, TX_MEET_GRID };
 enum {
@@ -87,6 +87,7 @@ enum { TX_RED_SUM, TX_RED_MIN, TX_RED_MAX };
 /* Types of lanes. X: codes of at most 16 bits that arithmetic converts to F32 first; B: a lane mask. */
 typedef enum tx_vt { VT_I32, VT_U32, VT_I64, VT_U64, VT_F32, VT_F64, VT_X, VT_B, VT_NONE } tx_vt;
 tx_vt tx_vt_of(tx_dtype t);
+const char *tx_vop_name(unsigned op);
 
 /* A register that is described by data: operands of bounds checks, printf, injected functions. */
 typedef struct tx_vreg {
@@ -195,20 +196,26 @@ typedef struct tx_frag {
     uint8_t *R;
     uint32_t m, pc, sp;
     uint32_t state;
-    uint32_t wait_mask; /* WAIT_WARP: lanes waited for; WAIT_BAR: barrier, or TX_MEET_*; WAIT_EVENT: lanes not served yet */
-    uint32_t site;      /* of the loop that yielded last */
-    bool spins;         /* yielded, and nothing had changed */
-    bool arrived;       /* counted at its barrier */
+    uint32_t
+        wait_mask; /* WAIT_WARP: lanes waited for; WAIT_BAR: barrier, or TX_MEET_*; WAIT_EVENT: lanes not served yet */
+    uint32_t site; /* of the loop that yielded last */
+    bool spins;    /* yielded, and nothing had changed */
+    bool arrived;  /* counted at its barrier */
     tx_warp *warp;
-    uint64_t hash; /* of the frame at the last yield, to see loops that change nothing */
+    uint64_t hash;         /* of the frame at the last yield, to see loops that change nothing */
+    uint64_t clock, since; /* watched: steps so far, and when it began to run or go on */
+    uint32_t part;         /* watched: its number in the warp */
     tx_ctl *ctl;
 } tx_frag;
 struct tx_warp {
     tx_cta *cta;
     uint32_t index, live;
     uint32_t nfrags;
-    uint32_t met, promised, meeting; /* cluster barrier: lanes that have arrived, and are still to wait; for which phase */
-    uint32_t registers;              /* setmaxnreg: of a thread; 0: as at the start */
+    uint32_t met, promised,
+        meeting;             /* cluster barrier: lanes that have arrived, and are still to wait; for which phase */
+    uint32_t registers;      /* setmaxnreg: of a thread; 0: as at the start */
+    uint32_t parts, named;   /* watched: numbers of parts in use, and known to the timeline */
+    uint64_t busy[TX_LANES]; /* watched: until when each of them was seen */
     tx_frag *frag[TX_LANES];
     uint8_t *local; /* addressable local arrays, thread by thread */
     uint8_t *local_init;
@@ -220,6 +227,7 @@ typedef struct tx_barrier {
     bool exited_counted, counted; /* a count was given */
     uint32_t acc_and, acc_or, acc_popc;
     uint32_t arrived_warps; /* that did not wait */
+    uint64_t begun, when;   /* watched: first and last arrival */
 } tx_barrier;
 
 /* What run_impl.h needs to touch memory: resolved for the CTA at hand. */
@@ -250,6 +258,10 @@ struct tx_cta {
     uint32_t started, idle_turns;
     uint32_t meets;          /* phases of the cluster barrier that are over */
     uint32_t free_registers; /* setmaxnreg: given up, for each warp's thread */
+    uint64_t clock,
+        met[2];        /* watched: the latest step of its warps; last arrivals at the cluster and the grid barrier */
+    uint64_t met_over; /* watched: the last arrival of the phase of the cluster barrier that is over */
+    uint32_t barriers_named, phases[TX_NBARRIERS];
 };
 
 /* Events that the checkers see. An access: bytes [off, off + size) of a memory. NULL entries are not called.
@@ -298,7 +310,7 @@ typedef struct tx_isa {
     /* eight rows of eight columns, n floats from row to row, and the two registers of even and odd columns that hold them */
     void (*fragment_rows)(float *d, uint32_t n, float *even, float *odd, bool to_registers);
 } tx_isa;
-extern const tx_isa tx_isa_base, tx_isa_avx2, tx_isa_avx512;
+extern const tx_isa tx_isa_base, tx_isa_avx2, tx_isa_avx512, tx_isa_watch;
 const tx_isa *tx_isa_pick(void);
 
 /* who: thread or agent << 19 | flags and site. Readers of one granule in one epoch are merged into one record. */
@@ -322,7 +334,8 @@ struct tx_vm {          /* one worker */
     const tx_emu_host *h;
     const tx_isa *isa;
     struct tx_launch_state *shared_state;
-    const tx_hooks *hooks; /* NULL with checks off */
+    const tx_hooks *hooks;    /* NULL with checks off */
+    struct tx_watcher *watch; /* watch.h; NULL: nobody looks */
     bool check, stop, threaded;
     bool late; /* engines work when they must, not when they are told to */
     tx_emu_status status;
@@ -347,7 +360,7 @@ struct tx_vm {          /* one worker */
         uint32_t granule, thread, site, time;
         tx_emu_report report;
     } unwritten;
-    uint32_t now; /* time of the race checker; goes on from CTA to CTA */
+    uint32_t now;   /* time of the race checker; goes on from CTA to CTA */
     uint32_t *seen; /* reports given already with collect: kind hash and site */
     uint32_t nseen, seen_cap;
 };
@@ -395,6 +408,9 @@ int tx_vm_store(tx_vm *vm, tx_frag *f, const tx_insn *in); /* M3 stores, STP */
 int tx_vm_atomic(tx_vm *vm, tx_frag *f, const tx_insn *in);
 int tx_vm_chkb(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t dim, uint32_t bad);
 void tx_reduce_bytes(uint8_t *to, const uint8_t *from, size_t n, unsigned op, unsigned kind);
+/* Where a lane's load, store or atomic goes, for those who only look; false: nowhere, or to another CTA. */
+bool tx_mem_place(const tx_vm *vm, const tx_frag *f, const tx_insn *in, uint32_t lane, uint32_t *mem, int64_t *off,
+                  uint32_t *size);
 int tx_vm_align(tx_vm *vm, tx_frag *f, const tx_insn *in);
 int tx_vm_local(tx_vm *vm, tx_frag *f, const tx_insn *in); /* per-lane index into rows */
 int tx_vm_chki(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);

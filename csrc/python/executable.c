@@ -446,6 +446,68 @@ exe_repeat(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     return x->entry == (uint32_t)NO_ENTRY ? no_entry(x) : call_with(x, args + 1, (uint32_t)nargs - 1, &o, (uint32_t)n);
 }
 
+/* _watch(what, limit, *args, **options): a call on the emulator that writes down what happens: (text, result). What: 1 a timeline,
+ * 2 counts; the text is a JSON list without its brackets. */
+static PyObject *
+exe_watch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    tx_py_exe *x = (tx_py_exe *)self;
+    tx_emu_watch watch = {0};
+    tx_py_options o = {.check = TX_PY_CHECK_ON, .emu = {.check = true, .watch = &watch}};
+    PyObject *result, *text;
+
+    if (nargs < 2) {
+        PyErr_SetString(PyExc_TypeError, "_watch(what, limit, *args)");
+        return NULL;
+    }
+    watch.what = (int)PyLong_AsLong(args[0]);
+    watch.limit = PyLong_AsUnsignedLongLong(args[1]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (x->entry == (uint32_t)NO_ENTRY)
+        return no_entry(x);
+    if (x->image->device_type == TX_DEV_CUDA) {
+        PyErr_Format(PyExc_ValueError, "only the emulator is watched: compile with target=\"cpu\", not \"%s\"",
+                     x->image->target);
+        return NULL;
+    }
+    result = kwnames ? call_keywords(x, args + 2, (uint32_t)nargs - 2, kwnames, &o, 1)
+                     : call_with(x, args + 2, (uint32_t)nargs - 2, &o, 1);
+    text = tx_py_take_sb(&watch.text);
+    if (result && text)
+        return Py_BuildValue("(NN)", text, result);
+    Py_XDECREF(result);
+    Py_XDECREF(text);
+    return NULL;
+}
+
+/* tirx.seeing.<name>(self, *args, **options) */
+static PyObject *
+exe_see(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
+{
+    PyObject *module = PyImport_ImportModule("tirx.seeing"), *f = module ? PyObject_GetAttrString(module, name) : NULL;
+    PyObject *first = f ? PyTuple_Pack(1, self) : NULL, *all = first ? PySequence_Concat(first, args) : NULL;
+    PyObject *result = all ? PyObject_Call(f, all, kwargs) : NULL;
+
+    Py_XDECREF(module);
+    Py_XDECREF(f);
+    Py_XDECREF(first);
+    Py_XDECREF(all);
+    return result;
+}
+
+static PyObject *
+exe_trace(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return exe_see(self, "trace", args, kwargs);
+}
+
+static PyObject *
+exe_stats(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return exe_see(self, "stats", args, kwargs);
+}
+
 /* ---- the type ----------------------------------------------------------------------------------------------------------------- */
 
 static PyObject *
@@ -665,6 +727,12 @@ exe_get_target(PyObject *self, void *Py_UNUSED(unused))
 
 static PyMethodDef exe_methods[] = {
     {"_repeat", TX_PY_FAST(exe_repeat), METH_FASTCALL, "_repeat(n, *args): n launches in C, for measuring."},
+    {"_watch", TX_PY_FAST(exe_watch), METH_FASTCALL | METH_KEYWORDS,
+     "_watch(what, limit, *args): a call, written down."},
+    {"trace", TX_PY_FAST(exe_trace), METH_VARARGS | METH_KEYWORDS,
+     "trace(*args, file=None): a call on the emulator as a timeline, for ui.perfetto.dev."},
+    {"stats", TX_PY_FAST(exe_stats), METH_VARARGS | METH_KEYWORDS,
+     "stats(*args): a call on the emulator, counted: instructions, bytes, bank conflicts, sectors, waits."},
     {NULL, NULL, 0, NULL},
 };
 static PyMemberDef exe_members[] = {
