@@ -24,7 +24,8 @@ def trace(exe: Any, *args: Any, file: Any = None, limit: int = 2_000_000, **opti
     """A call on the emulator as a timeline, for ui.perfetto.dev and chrome://tracing.
 
     Gives the trace as a dict; file is a path that it is written to. A microsecond of the timeline is a step, one
-    instruction of the emulator. options are those of a call: check, schedule, numerics. After `limit` events no more are kept.
+    instruction of the emulator. options are those of a call: check, schedule, numerics. After `limit` events no more
+    are kept.
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ValueError(f"trace: limit is a number of events from 1 on, got {limit!r}")
