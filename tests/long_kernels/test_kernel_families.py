@@ -21,12 +21,19 @@ from tirx import _core
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import block_scaled_gemm as gemm
 import radix_select
 import state_space
 
 HERE = Path(__file__).resolve().parent
-FILES = ("state_space", "radix_select")
-DTYPES = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16, "float32": np.float32, "int32": np.int32}
+FILES = ("state_space", "block_scaled_gemm", "radix_select")
+DTYPES = {
+    **{name: getattr(ml_dtypes, name) for name in ("float8_e4m3fn", "float8_e5m2")},
+    "bfloat16": ml_dtypes.bfloat16,
+    "float16": np.float16,
+    "float32": np.float32,
+    "int32": np.int32,
+}
 SCHEDULES = [{}, {"schedule": "early"}, {"schedule": 3}, {"check": False}]
 
 # kernel, constants, architectures
@@ -43,6 +50,15 @@ VARIANTS = [
     (state_space.update, {}, "90a 100a"),
     (state_space.update, {"STATE": "bfloat16", "N": 128, "NOISE": True}, "100a"),
     (state_space.convolve, {}, "90a 100a"),
+    (gemm.arrange, {"GROUPS": 64}, "90a 100a"),
+    (gemm.quantise, {"CHOICES": 8}, "100a"),
+    (gemm.quantise_columns, {"dtype": "float8_e5m2"}, "100a"),
+    (gemm.widen, {}, "100a"),
+    (gemm.pack, {}, "90a 100a"),
+    (gemm.multiply, {}, "100a"),
+    (gemm.multiply, {"OUT": "float8_e4m3fn", "GATED": True, "ACTIVATION": "silu"}, "100a"),
+    (gemm.multiply, {"dtype": "float8_e5m2", "BN": 256}, "100a"),
+    (gemm.combine, {"CHOICES": 8}, "90a 100a"),
 ]
 NAMES = [f"{k.__name__} " + " ".join(f"{n}={v}" for n, v in c.items()) for k, c, _ in VARIANTS]
 every_variant = pytest.mark.parametrize("kernel, constants, archs", VARIANTS, ids=NAMES)
@@ -113,7 +129,7 @@ PATTERNS = row_patterns()
 
 def test_they_use_many_instructions():
     rows = set().union(*(rows_of(kernel.specialize(**constants)) for kernel, constants, _ in VARIANTS))
-    assert len(rows) >= 50, sorted(rows)
+    assert len(rows) >= 60, sorted(rows)
 
 
 # ---- every form of them ----------------------------------------------------------------------------------------------
@@ -362,3 +378,192 @@ def test_convolve(length, dtype, constants):
     tirx.compile(state_space.convolve.specialize(dtype=dtype, **constants), target="cpu")(x, weight, bias, window, out)
     near(out, want, dtype)
     np.testing.assert_array_equal(window[:, 1].astype("float64"), last)
+
+
+# ---- experts ---------------------------------------------------------------------------------------------------------
+
+
+def scaled(rng, rows, k, dtype="float8_e4m3fn"):
+    """fp8 numbers and codes of their scales."""
+    numbers = rng.standard_normal((*rows, k)).astype(DTYPES[dtype])
+    return numbers, rng.integers(120, 130, (*rows, k // 32)).astype("uint8")
+
+
+def quantised(x, dtype):
+    """Codes of scales, as small as they may be, and numbers, in the way of the kernels: x in float64."""
+    most = np.abs(x.reshape(*x.shape[:-1], -1, 32)).max(-1)
+    codes = np.clip(np.ceil(np.log2(np.maximum(most / gemm.LARGEST[dtype], 2.0**-127))) + 127, 0, 254)
+    scale = np.repeat(2.0 ** (codes - 127), 32, axis=-1)
+    return (x / scale).astype("float32").astype(DTYPES[dtype]), codes.astype("uint8")
+
+
+def layout(sizes):
+    padded = (sizes + 127) // 128 * 128
+    return (np.cumsum(padded) - padded).astype("int32"), int(padded.sum())
+
+
+def test_scales_pack_and_unpack():
+    codes = np.random.default_rng(0).integers(0, 255, (2, 256, 8)).astype("uint8")
+    words = gemm.pack_scales(codes)
+    np.testing.assert_array_equal(gemm.unpack_scales(words), codes)
+    # row 37, block 6: the second 512 bytes, byte 16 * 5 + 4 * 1 + 2
+    assert words.view("uint8").reshape(2, 2, 2, 512)[1, 0, 1, 16 * 5 + 4 + 2] == codes[1, 37, 6]
+
+
+@pytest.mark.parametrize("blocks", [3, 8])
+def test_pack(blocks):
+    codes = np.random.default_rng(0).integers(0, 255, (256, 4 * blocks)).astype("uint8")
+    words = np.zeros((2, blocks, 128), "uint32")
+    tirx.compile(gemm.pack.specialize(), target="cpu")(codes.view("uint32"), words)
+    np.testing.assert_array_equal(words, gemm.pack_scales(codes))
+
+
+def test_arrange():
+    rng = np.random.default_rng(2)
+    experts = rng.integers(-1, 40, 700).astype("int32")
+    experts[experts == 7] = 8  # one has nothing
+    starts, sizes, places = (np.zeros(n, "int32") for n in (40, 40, 700))
+    tirx.compile(gemm.arrange.specialize(GROUPS=40), target="cpu")(experts, starts, sizes, places)
+    np.testing.assert_array_equal(sizes, np.bincount(experts[experts >= 0], minlength=40))
+    np.testing.assert_array_equal(starts, layout(sizes)[0])
+    for expert in range(40):
+        np.testing.assert_array_equal(places[experts == expert], starts[expert] + np.arange(sizes[expert]))
+    assert (places[experts < 0] == -1).all()
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_quantise(dtype):
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal((6, 256)) * 2.0 ** rng.integers(-20, 20, (6, 256))).astype(DTYPES["bfloat16"])
+    x[2, 32:64] = 0
+    places = rng.permutation(256)[:12].reshape(6, 2).astype("int32")
+    places[4, 1] = -1
+    a, scales = np.zeros((256, 256), DTYPES[dtype]), np.zeros((2, 2, 128), "uint32")
+    tirx.compile(gemm.quantise.specialize(CHOICES=2, dtype=dtype), target="cpu")(x, places, a, scales)
+    want, codes = quantised(x.astype("float64"), dtype)
+    for choice in range(2):
+        rows = places[:, choice] >= 0
+        np.testing.assert_array_equal(a[places[rows, choice]].view("uint8"), want[rows].view("uint8"))
+        np.testing.assert_array_equal(gemm.unpack_scales(scales)[places[rows, choice]], codes[rows])
+
+
+def test_quantise_columns():
+    x = np.random.default_rng(4).standard_normal((256, 128)).astype(DTYPES["bfloat16"])
+    a, scales = np.zeros((128, 256), DTYPES["float8_e4m3fn"]), np.zeros((1, 2, 32, 4, 4), "uint8")
+    tirx.compile(gemm.quantise_columns.specialize(), target="cpu")(x, a, scales)
+    want, codes = quantised(x.astype("float64").T, "float8_e4m3fn")
+    np.testing.assert_array_equal(a.view("uint8"), want.view("uint8"))
+    np.testing.assert_array_equal(gemm.unpack_scales(scales.view("uint32").reshape(1, 2, 128)), codes)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_widen(dtype):
+    numbers, codes = scaled(np.random.default_rng(5), (128,), 256, dtype)
+    out = np.zeros((128, 256), DTYPES["bfloat16"])
+    tirx.compile(gemm.widen.specialize(dtype=dtype), target="cpu")(numbers, gemm.pack_scales(codes), out)
+    np.testing.assert_array_equal(out.astype("float64"), gemm.wide(numbers, codes))  # all are exact
+
+
+@pytest.mark.parametrize(
+    "sizes, n, k, constants",
+    [
+        ([128], 128, 128, {}),
+        ([300, 0, 77], 128, 256, {}),
+        ([140, 256, 1], 256, 256, {"OUT": "float8_e4m3fn", "ACTIVATION": "silu"}),
+        ([300, 5], 384, 384, {"dtype": "float8_e5m2", "BN": 256, "STAGES": 2}),
+        ([130, 31], 128, 640, {"ACTIVATION": "silu", "GATED": True, "STAGES": 3}),
+        ([130], 384, 128, {"ACTIVATION": "silu", "GATED": True, "OUT": "float8_e5m2", "BN": 256}),
+    ],
+    ids=str,
+)
+def test_multiply(sizes, n, k, constants):
+    rng = np.random.default_rng(n + k)
+    sizes, dtype, gated = (
+        np.array(sizes, "int32"),
+        constants.get("dtype", "float8_e4m3fn"),
+        constants.get("GATED", False),
+    )
+    starts, rows = layout(sizes)
+    a, codes_a = scaled(rng, (rows,), k, dtype)
+    b, codes_b = scaled(rng, (len(sizes), n), k, dtype)
+    alpha = rng.uniform(0.5, 2, len(sizes)).astype("float32")
+    want = gemm.multiplied(a, codes_a, b, codes_b, starts, sizes, alpha, constants.get("ACTIVATION"), gated)
+    live = ~np.isnan(want)
+    width, out = want.shape[1], constants.get("OUT", "bfloat16")
+    blocks = -(-width // 128)
+    exe = tirx.compile(gemm.multiply.specialize(SMS=4, **constants), target="cpu")
+    for options in ({}, {"schedule": 3}) if k < 300 else ({},):
+        c, scales = np.full(want.shape, np.nan, DTYPES[out]), np.zeros((rows // 128, blocks, 32, 4, 4), "uint8")
+        exe(a, gemm.pack_scales(codes_a), b, gemm.pack_scales(codes_b), starts, sizes, alpha, c, scales, **options)
+        np.testing.assert_array_equal(np.isnan(c.astype("float64")), ~live)  # other groups' rows and padding
+        if out == "bfloat16":
+            got = c.astype("float64")
+            np.testing.assert_allclose(got[live], want[live], rtol=2.0**-7, atol=1e-4 * np.abs(want[live]).max())
+        else:
+            words = scales.view("uint32").reshape(rows // 128, blocks, 128)
+            got_codes = gemm.unpack_scales(words)[:, : width // 32]
+            most = np.abs(want.reshape(rows, -1, 32)).max(-1)
+            scale = 2.0 ** (got_codes.astype("float64") - 127)
+            inside = ~np.isnan(most)
+            assert (most <= scale * gemm.LARGEST[out] * (1 + 1e-5))[inside].all()  # and not twice too large
+            assert (most > scale * gemm.LARGEST[out] / 2 * (1 - 1e-5))[inside].all()
+            half = {"float8_e4m3fn": 2.0**-4, "float8_e5m2": 2.0**-3}[out]
+            error = np.abs(gemm.wide(c, got_codes) - want)
+            limit = half * np.abs(want) + np.repeat(scale, 32, axis=-1) * 2.0**-9
+            assert (error <= 1.01 * limit)[live].all()
+
+
+def test_combine():
+    rng = np.random.default_rng(6)
+    c = rng.standard_normal((40, 264)).astype(DTYPES["bfloat16"])
+    places, weights = rng.integers(-1, 40, (5, 3)).astype("int32"), rng.uniform(0, 1, (5, 3)).astype("float32")
+    out = np.full((5, 264), np.nan, DTYPES["bfloat16"])
+    tirx.compile(gemm.combine.specialize(CHOICES=3, THREADS_A_TOKEN=32), target="cpu")(c, places, weights, out)
+    rows = np.where((places >= 0)[..., None], c[places].astype("float64"), 0)
+    near(out, (rows * weights[..., None]).sum(1), "bfloat16")
+
+
+def test_a_layer_of_experts():
+    """From tokens to tokens: what one kernel writes the next one reads."""
+    rng = np.random.default_rng(7)
+    tokens, experts, choices, k, hidden = 50, 3, 2, 128, 128
+    x = rng.standard_normal((tokens, k)).astype(DTYPES["bfloat16"])
+    up, down = (rng.standard_normal(s) / 8 for s in ((experts, 2 * hidden, k), (experts, k, hidden)))
+    (up, up_codes), (down, down_codes) = (quantised(w, "float8_e4m3fn") for w in (up, down))
+    chosen = np.argsort(rng.random((tokens, experts)), axis=1)[:, :choices].astype("int32")
+    weights = rng.uniform(0.2, 1, (tokens, choices)).astype("float32")
+    rows = 128 * experts
+
+    def run(kernel, *args, **constants):
+        tirx.compile(kernel.specialize(**constants), target="cpu")(*args)
+
+    starts, sizes = np.zeros(experts, "int32"), np.zeros(experts, "int32")
+    places = np.zeros((tokens, choices), "int32")
+    run(gemm.arrange, chosen.reshape(-1), starts, sizes, places.reshape(-1), GROUPS=experts)
+    a, scales_a = np.zeros((rows, k), DTYPES["float8_e4m3fn"]), np.zeros((experts, 1, 128), "uint32")
+    run(gemm.quantise, x, places, a, scales_a, CHOICES=choices)
+    h, scales_h = np.zeros((rows, hidden), a.dtype), np.zeros((experts, 1, 32, 4, 4), "uint8")
+    one = np.ones(experts, "float32")
+    run(
+        *(gemm.multiply, a, scales_a, up, gemm.pack_scales(up_codes), starts, sizes, one, h, scales_h),
+        **{"OUT": "float8_e4m3fn", "ACTIVATION": "silu", "GATED": True, "SMS": 4},
+    )
+    c = np.zeros((rows, k), x.dtype)
+    words = scales_h.view("uint32").reshape(experts, 1, 128)
+    run(gemm.multiply, h, words, down, gemm.pack_scales(down_codes), starts, sizes, one, c, scales_h, SMS=4)
+    out = np.zeros_like(x)
+    run(gemm.combine, c, places, weights, out, CHOICES=choices)
+
+    def expert(v, e):
+        y = v @ gemm.wide(up, up_codes)[e].T
+        gate, other = np.moveaxis(y.reshape(-1, 2, 32), 1, 0).reshape(2, -1)
+        return gemm.wide(down, down_codes)[e] @ (gate / (1 + np.exp(-gate)) * other)
+
+    want = np.array(
+        [
+            sum(w * expert(v, e) for w, e in zip(ws, es, strict=True))
+            for v, ws, es in zip(x.astype("float64"), weights, chosen, strict=True)
+        ]
+    )
+    error = np.linalg.norm(out.astype("float64") - want) / np.linalg.norm(want)
+    assert error < 0.06  # two roundings to three bits of mantissa
