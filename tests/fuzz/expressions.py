@@ -294,7 +294,7 @@ class Expressions:
                 a = r.choice(found)
                 at = ", ".join(self.index(n) for n in a.shape)
                 pointer = r.choice([f"{a.name}.ptr_to([{at}])", f"T.address_of({a.name}[{at}])"])
-                if len(a.shape) == 1 and S.BITS[t] % 8 == 0 and r.random() < 0.4:
+                if len(a.shape) == 1 and S.BITS[t] % 8 == 0 and r.random() < 0.7:
                     step = S.BITS[t] // 8
                     base = r.choice([f"{a.name}.data", f"{a.name}.ptr_to([0])"])
                     pointer = f'T.ptr_byte_offset({base}, ({at}) * {step}, "{t}")'

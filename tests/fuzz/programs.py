@@ -35,7 +35,7 @@ class Program(Expressions):
         self.dynamic = False
         self.block = r.choice([(1,), (2,), (3,), (4,), (4,), (8,), (2, 2), (3, 2), (2, 1, 2)])
         self.grid = r.choice([(1,), (1,), (1,), (2,), (3,), (2, 2)])
-        if r.random() < 0.06:
+        if r.random() < 0.1:
             self.block, self.grid = r.choice([(32,), (32,), (32,), (16, 2), (64,)]), (1,)
         self.threads = math.prod(self.block) * math.prod(self.grid)
         self.args: dict = {}
@@ -202,6 +202,9 @@ class Program(Expressions):
             return [f"{c.name[:-3]} = {self.any_value(c.t)}"]
         if self.chance(0.2):
             d = self.cell()
+            element = self.target()
+            if element and self.chance(0.4) and element[1] != "float8_e8m0fnu" != c.t:
+                return [f"{element[0]} = {c.name} = {self.any_value(c.t)}"]
             if d.name != c.name and "float8_e8m0fnu" not in (c.t, d.t):
                 return [f"{c.name} = {d.name} = {self.any_value(c.t)}"]
         return [f"{c.name} = {self.any_value(c.t)}"]
@@ -651,7 +654,7 @@ class Program(Expressions):
         else:
             t = r.choice(["int32", "uint32", "int64"])
             call = f"T.cuda.warp_{r.choice(['sum', 'min', 'max'])}({self.value(t)})"
-            if r.random() < 0.2:
+            if r.random() < 0.4:
                 t, call = "bool", "T.cuda.elect_sync()"
         self.vars.append(Var(name, t, "cell", 0))
         lines = [f"{name}: T.{t} = {call}"]
