@@ -73,6 +73,7 @@
 #include "cuda/wrap.c"
 #include "emu/agent.c"
 #include "emu/barrier.c"
+#include "emu/check_global.c"
 #include "emu/check_race.c"
 #include "emu/cluster.c"
 #include "emu/code.c"

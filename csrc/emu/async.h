@@ -34,7 +34,8 @@ enum {
 typedef struct tx_clock {
     struct tx_clock *next; /* free ones */
     uint32_t refs;
-    uint32_t *seen, *fenced; /* times, a column an agent */
+    uint32_t *seen, *fenced,
+        *wide; /* times, a column an agent: seen; behind a proxy fence; behind a fence of the whole GPU */
 } tx_clock;
 
 typedef struct tx_agent_info { /* what an engine did last, for reports */
@@ -49,6 +50,7 @@ struct tx_order { /* of a CTA or a cluster */
     tx_cta *cta[TX_MAX_CLUSTER];
     tx_clock *base, **of; /* of[thread] */
     uint32_t away;        /* threads whose clock is not base */
+    bool joined;          /* base has been joined with another clock */
     tx_clock *spare;
     tx_agent_info *agent;
     tx_clock *met[2]; /* cluster barrier: of this phase, and of the last one */
@@ -70,6 +72,7 @@ void tx_order_meet(tx_order *o, uint32_t first, uint32_t lanes);
 void tx_order_meet_warps(tx_order *o, uint32_t first, uint32_t warps);
 void tx_order_meet_all(tx_order *o);
 void tx_order_fence_proxy(tx_order *o, uint32_t first, uint32_t lanes);
+void tx_order_fence_wide(tx_order *o, uint32_t first, uint32_t lanes);
 
 static inline uint32_t
 tx_order_thread(const tx_cta *cta, uint32_t thread)
@@ -105,6 +108,15 @@ uint64_t tx_cluster_pointer(const tx_vm *vm, uint32_t rank, int64_t off);
 void tx_cluster_touch(tx_vm *vm, const tx_frag *f, uint32_t lane, tx_cta *peer, uint32_t mem, uint32_t site);
 int tx_cluster_missing(tx_vm *vm, tx_frag *f, uint32_t lane, uint32_t site, uint32_t rank); /* reports it */
 bool tx_cluster_exit(tx_vm *vm, tx_cta *cta);
+
+/* ---- check_global.c ---------------------------------------------------------------------------------------------- */
+
+bool tx_global_start(tx_vm *vm); /* false: out of memory */
+void tx_global_end(tx_vm *vm);
+bool tx_global_range(const tx_access *a, int64_t off);
+bool
+tx_global_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t lanes); /* off NULL: all at `same` */
+void tx_cta_place(const tx_vm *vm, tx_cta *cta, uint64_t linear);                      /* sched.c: its coordinates */
 
 /* ---- check_race.c: what engines tell the shadow ---------------------------------------------------------------------- */
 

@@ -613,7 +613,7 @@ tx_shadow_touch(const tx_issue *i, const tx_span_of *at, uint8_t kind)
     uint32_t mem = tx_mem_at(i->vm, at->cta, at->off);
     if (!s || mem == UINT32_MAX)
         return true;
-    tx_access a = {i->vm, i->f, mem, i->site, at->n, kind, at->cta == i->f->warp->cta ? NULL : at->cta};
+    tx_access a = {i->vm, i->f, mem, i->site, at->n, kind, at->cta == i->f->warp->cta ? NULL : at->cta, 0};
     return thread_access(&a, s, i->lane, at->off - (at->cta->mem[mem].base - at->cta->shared));
 }
 
@@ -635,6 +635,8 @@ tx_shadow_barrier(const tx_vm *vm, const tx_span_of *at, bool live, uint32_t thr
 static bool
 race_range(const tx_access *a, int64_t off)
 {
+    if (a->vm->p->mems[a->mem].scope == TX_GLOBAL)
+        return tx_global_range(a, off);
     tx_shadow *s = a->f->warp->cta->shadow;
     unsigned shift = a->vm->p->granule_shift;
     uint32_t g = a->f->warp->cta->mem[a->mem].granule + (uint32_t)(off >> shift), n = a->size >> shift;
@@ -659,6 +661,8 @@ race_range(const tx_access *a, int64_t off)
 static bool
 race_point(const tx_access *a, int64_t off, uint32_t lanes)
 {
+    if (a->vm->p->mems[a->mem].scope == TX_GLOBAL)
+        return tx_global_lanes(a, NULL, off, lanes);
     tx_shadow *s = a->f->warp->cta->shadow;
     unsigned shift = a->vm->p->granule_shift;
     uint32_t g = a->f->warp->cta->mem[a->mem].granule + (uint32_t)(off >> shift);
@@ -690,6 +694,8 @@ race_point(const tx_access *a, int64_t off, uint32_t lanes)
 static bool
 race_lanes(const tx_access *a, const int64_t *off, uint32_t lanes)
 {
+    if (a->vm->p->mems[a->mem].scope == TX_GLOBAL)
+        return tx_global_lanes(a, off, 0, lanes);
     tx_shadow *s = (a->at ? a->at : a->f->warp->cta)->shadow;
     for (uint32_t left = lanes; left; left &= left - 1) {
         uint32_t lane = tx_first_lane(left);

@@ -516,10 +516,42 @@ own(tx_code *g, const void *from, size_t n, size_t size)
 
 #define OWN(field, vec) (p->n##field = g->vec.n, p->field = own(g, g->vec.at, g->vec.n, sizeof *g->vec.at))
 
+/* Which memories the kernel reads and writes, and its smallest access to global memory. */
+static void
+note_uses(const tx_code *g)
+{
+    bool loads = false, stores = false;
+    unsigned least = 4;
+    for (uint32_t i = 0; i < g->code.n; i++) {
+        const tx_insn *in = &g->code.at[i];
+        bool load = in->op >= V_LD_I8_S && in->op < V_ST_8_S, store = in->op >= V_ST_8_S && in->op <= V_ST_N_V64;
+        unsigned size = 4;
+        if (load || store) {
+            static const uint8_t of_loads[] = {1, 1, 2, 2, 4, 8, 1, 1}, of_stores[] = {1, 2, 4, 8, 1, 1};
+            tx_memory *m = &g->mems.at[in->c];
+            *(load ? &m->read : &m->written) = true;
+            if (m->scope == TX_GLOBAL)
+                size = load ? of_loads[(in->op - V_LD_I8_S) / 3] : of_stores[(in->op - V_ST_8_S) / 3];
+        } else if (in->op == V_LDP || in->op == V_STP || in->op == V_ATOM) {
+            loads = loads || in->op != V_STP;
+            stores = stores || in->op != V_LDP;
+            size = tx_kinds[in->aux & TX_ACC_KIND].bytes;
+        }
+        least = size < least ? size : least;
+    }
+    for (uint32_t i = 0; i < g->mems.n; i++)
+        if (g->mems.at[i].pointed) {
+            g->mems.at[i].read = g->mems.at[i].read || loads;
+            g->mems.at[i].written = g->mems.at[i].written || stores;
+        }
+    g->p->global_shift = least >= 4 ? 2 : least == 2 ? 1 : 0;
+}
+
 static bool
 code_finish(tx_code *g)
 {
     tx_emu_program *p = g->p;
+    note_uses(g);
     if (!layout(g))
         return false;
     p->name = tx_code_text(g, g->f->name ? g->f->name->text : "", g->f->name ? g->f->name->len : 0);

@@ -193,6 +193,7 @@ tx_val tx_code_call(tx_code *g, const tx_node *n, unsigned lane);
 void tx_code_ptx(tx_code *g, const tx_node *n);
 /* The register and the initialisation mask of an element of a local array; false: it has none of its own. */
 bool tx_code_element(tx_code *g, const tx_node *load, tx_vreg *reg, uint32_t *init);
+void tx_code_thread_fence(tx_code *g, const tx_node *n);
 void tx_code_cluster_sync(tx_code *g, const tx_node *n);
 void tx_code_mbar_wait(tx_code *g, const tx_node *n);
 bool tx_code_ptx_watches(const tx_node *n, uint32_t arg); /* a register that a matrix unit works on by itself */

@@ -341,7 +341,7 @@ tx_code_call(tx_code *g, const tx_node *n, unsigned lane)
         at_site(g, at, n, "", "waits at");
         return r;
     case TX_OP_FENCE_OPERAND: return r; /* the emulator moves nothing */
-    case TX_OP_THREAD_FENCE: tx_code_emit(g, V_FENCE, 0, 0, 0, 0, 0, 0); return r;
+    case TX_OP_THREAD_FENCE: tx_code_thread_fence(g, n); return r;
     case TX_OP_SHFL:
     case TX_OP_SHFL_UP:
     case TX_OP_SHFL_DOWN:

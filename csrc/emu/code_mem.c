@@ -165,8 +165,10 @@ static tx_val
 base_of(tx_code *g, const tx_var *data)
 {
     code_binding *b = tx_code_find(g, data);
-    if (b && b->is_storage && b->st.kind == ST_MEM)
+    if (b && b->is_storage && b->st.kind == ST_MEM) {
+        g->mems.at[b->st.mem].pointed = true;
         return pointer_const(b->st.mem, 0);
+    }
     if (b && b->is_storage && b->st.kind == ST_PTR)
         return b->st.ptr;
     if (b && !b->is_storage)

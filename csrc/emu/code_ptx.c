@@ -416,6 +416,25 @@ count_data(const parts *p, char kind)
     return n;
 }
 
+/* How strong an access is: 0 weak, else 1 + 4 * scope (CTA, cluster, GPU) + release + 2 * acquire. */
+static unsigned
+access_strength(const parts *p)
+{
+    const tx_ptx_op *k = &p->op;
+    bool both = tx_has_tok(k, TK_acq_rel) || tx_has_tok(k, TK_sc);
+    unsigned scope = tx_has_tok(k, TK_cta) ? 0 : tx_has_tok(k, TK_cluster) ? 1 : 2;
+    if (!both && !tx_has_tok(k, TK_relaxed) && !tx_has_tok(k, TK_release) && !tx_has_tok(k, TK_acquire) &&
+        !tx_has_tok(k, TK_volatile))
+        return 0;
+    return 1 + 4 * scope + (both || tx_has_tok(k, TK_release) ? 1 : 0) + (both || tx_has_tok(k, TK_acquire) ? 2 : 0);
+}
+
+static void
+strong(parts *p)
+{
+    p->g->code.at[p->g->code.n - 1].aux |= (uint16_t)(access_strength(p) << TX_ACC_STRENGTH);
+}
+
 /* The access is a multiple of its whole size. */
 static void
 aligned(parts *p, uint32_t size)
@@ -441,6 +460,7 @@ code_ptx_load(parts *p)
         if (!tx_ptx_is_sunk(p->call, i)) {
             v[r] = tx_code_deref(p->g, tx_code_ptr_add(p->g, ptr, tx_val_int(TX_I64, r), size),
                                  element_dtype(p->n->arg[i]), TX_GLOBAL, where);
+            strong(p);
             if (r == 0)
                 aligned(p, size * n);
         }
@@ -472,6 +492,7 @@ code_ptx_store(parts *p)
     for (uint32_t i = 0; i < r; i++)
         if (!sunk[i] && v[i].form != VF_NONE) {
             tx_code_store_ptr(p->g, tx_code_ptr_add(p->g, ptr, tx_val_int(TX_I64, i), size), v[i], where);
+            strong(p);
             if (i == 0)
                 aligned(p, size * n);
         }
@@ -523,6 +544,7 @@ code_ptx_atomic(parts *p)
         uint32_t at = tx_code_emit(p->g, V_ATOM, aux, out[i].reg, tx_code_operand(p->g, &a), tx_code_operand(p->g, &x),
                                    tx_code_operand(p->g, &expect), op | (floats ? (unsigned)t.fmt << 8 : 0));
         p->g->code.at[at].site = where;
+        strong(p);
         if (i == 0)
             aligned(p, size * (cas ? 1 : n));
     }
@@ -692,4 +714,17 @@ tx_code_cluster_sync(tx_code *g, const tx_node *n)
         uint32_t at = tx_code_emit(g, V_AGENT, 0, 0, 0, 0, 0, keep_op(&p));
         g->code.at[at].site = where;
     }
+}
+
+/* T.cuda.thread_fence(): of the whole GPU. */
+void
+tx_code_thread_fence(tx_code *g, const tx_node *n)
+{
+    parts p;
+    p.g = g, p.n = n;
+    memset(&p.op, 0, sizeof p.op);
+    p.op.emu = &tx_emu_ptx_fence;
+    p.op.tok[TK_gpu / 64] |= 1ull << TK_gpu % 64;
+    uint32_t at = tx_code_emit(g, V_AGENT, 0, 0, 0, 0, 0, keep_op(&p));
+    g->code.at[at].site = tx_code_site(g, n->span, "", "fence", 0, 0);
 }

@@ -186,9 +186,13 @@ TX_PTX_AGENT(fence_proxy)
     return TX_RUN_ON;
 }
 
-TX_PTX_AGENT(fence)
+TX_PTX_MATRIX(fence)
 {
+    tx_cta *cta = a->f->warp->cta;
+    tx_order *o = tx_shadow_order(cta);
     if (tx_act_has(a, TK_mbarrier_init))
         tx_mbar_fence_init(a, a->f->m);
+    else if (o && (tx_act_has(a, TK_gpu) || tx_act_has(a, TK_sys)))
+        tx_order_fence_wide(o, tx_order_thread(cta, a->f->warp->index * TX_LANES), a->f->m);
     return TX_RUN_ON;
 }

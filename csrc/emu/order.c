@@ -6,7 +6,7 @@
 void
 tx_clock_clear(tx_order *o, tx_clock *c)
 {
-    memset(c->seen, 0, 2 * (size_t)o->n * sizeof *c->seen);
+    memset(c->seen, 0, 3 * (size_t)o->n * sizeof *c->seen);
 }
 
 tx_clock *
@@ -15,13 +15,14 @@ tx_clock_new(tx_order *o)
     tx_clock *c = o->spare;
     if (c)
         o->spare = c->next;
-    else if (!(c = tx_calloc(1, sizeof *c + 2 * (size_t)o->n * sizeof *c->seen))) {
+    else if (!(c = tx_calloc(1, sizeof *c + 3 * (size_t)o->n * sizeof *c->seen))) {
         if (o->vm)
             tx_vm_nomem(o->vm);
         return NULL;
     }
     c->seen = (uint32_t *)(void *)(c + 1);
     c->fenced = c->seen + o->n;
+    c->wide = c->fenced + o->n;
     c->refs = 1;
     tx_clock_clear(o, c);
     return c;
@@ -46,7 +47,7 @@ raise(uint32_t *restrict to, const uint32_t *restrict from, uint32_t n)
 static void
 clock_join(const tx_order *o, tx_clock *to, const tx_clock *from)
 {
-    raise(to->seen, from->seen, 2 * o->n);
+    raise(to->seen, from->seen, 3 * o->n);
 }
 
 static tx_clock *
@@ -54,7 +55,7 @@ clock_copy(tx_order *o, const tx_clock *from)
 {
     tx_clock *c = tx_clock_new(o);
     if (c)
-        memcpy(c->seen, from->seen, 2 * (size_t)o->n * sizeof *c->seen);
+        memcpy(c->seen, from->seen, 3 * (size_t)o->n * sizeof *c->seen);
     return c;
 }
 
@@ -120,9 +121,11 @@ tx_order_free(tx_order *o)
 void
 tx_order_begin(tx_order *o)
 {
-    for (uint32_t t = 0; t < o->nthreads; t++)
+    for (uint32_t t = 0; o->away && t < o->nthreads; t++)
         set_clock(o, t, o->base);
-    tx_clock_clear(o, o->base);
+    if (o->joined)
+        tx_clock_clear(o, o->base);
+    o->joined = false;
     for (int i = 0; i < 2; i++)
         if (o->met[i])
             tx_clock_clear(o, o->met[i]);
@@ -248,6 +251,7 @@ void
 tx_order_meet_all(tx_order *o)
 {
     tx_clock *last = o->base;
+    o->joined = o->joined || o->away;
     for (uint32_t t = 0; o->away && t < o->nthreads; t++) {
         tx_clock *mine = o->of[t];
         if (mine != last && mine != o->base)
@@ -261,8 +265,8 @@ tx_order_meet_all(tx_order *o)
 
 /* What these lanes have seen is behind a fence between the generic and the async proxy, for whoever sees the fence. Lanes with equal
  * clocks share one: a lane that is ordered after another lane's write has seen it before its own fence. */
-void
-tx_order_fence_proxy(tx_order *o, uint32_t first, uint32_t lanes)
+static void
+order_fence(tx_order *o, uint32_t first, uint32_t lanes, bool wide)
 {
     uint32_t now = tx_order_tick(o);
     while (lanes) {
@@ -273,14 +277,28 @@ tx_order_fence_proxy(tx_order *o, uint32_t first, uint32_t lanes)
         for (uint32_t left = lanes; left; left &= left - 1)
             if (o->of[first + tx_first_lane(left)] == old)
                 same |= left & (0u - left);
-        raise(c->fenced, c->seen, o->n);
+        uint32_t *to = wide ? c->wide : c->fenced;
+        raise(to, c->seen, o->n);
         for (uint32_t t = 0; t < o->nthreads; t++)
-            c->fenced[t] = c->fenced[t] < o->e.floor ? o->e.floor : c->fenced[t];
+            to[t] = to[t] < o->e.floor ? o->e.floor : to[t];
         for (uint32_t left = same; left; left &= left - 1)
-            c->fenced[first + tx_first_lane(left)] = now;
+            to[first + tx_first_lane(left)] = now;
         lanes &= ~same;
         for (; same; same &= same - 1)
             set_clock(o, first + tx_first_lane(same), c);
         tx_clock_drop(o, c);
     }
+}
+
+void
+tx_order_fence_proxy(tx_order *o, uint32_t first, uint32_t lanes)
+{
+    order_fence(o, first, lanes, false);
+}
+
+/* The same for a fence that other CTAs take part in: what these lanes have seen, whoever releases it later. */
+void
+tx_order_fence_wide(tx_order *o, uint32_t first, uint32_t lanes)
+{
+    order_fence(o, first, lanes, true);
 }

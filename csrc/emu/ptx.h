@@ -25,7 +25,7 @@
     X(kind__f16) X(kind__tf32) X(kind__f8f6f4) X(kind__i8) X(kind__mxf8f6f4) X(kind__mxf4) X(kind__mxf4nvf4) \
     X(scale_vec__1X) X(scale_vec__2X) X(scale_vec__4X) X(block16) X(block32) \
     X(global_address) X(rank) X(box_dim) X(global_dim) X(element_stride) X(global_stride) X(elemtype) \
-    X(interleave_layout) X(swizzle_mode) X(fill_mode) X(trans) X(m8n8) X(tf32) X(e4m3) X(e5m2)
+    X(interleave_layout) X(swizzle_mode) X(fill_mode) X(cta) X(cluster) X(gpu) X(sys) X(release) X(acquire) X(acq_rel) X(sc) X(volatile) X(trans) X(m8n8) X(tf32) X(e4m3) X(e5m2)
 // clang-format on
 enum tx_ptx_token {
 #define X(n) TK_##n,

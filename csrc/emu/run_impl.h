@@ -205,7 +205,7 @@ static inline bool
 seen(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t size, uint8_t kind, int form, int64_t off, const int64_t *offs,
      uint32_t m)
 {
-    tx_access a = {vm, f, in->c, in->site, size, kind, NULL};
+    tx_access a = {vm, f, in->c, in->site, size, kind, NULL, 0};
     f->m = m, f->pc = (uint32_t)(in - vm->p->code);
     return form == 0   ? vm->hooks->range(&a, off)
            : form == 1 ? vm->hooks->point(&a, off, m)

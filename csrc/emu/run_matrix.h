@@ -1,4 +1,5 @@
-/* The matrix unit's loops for one instruction set: a part of run_impl.h, included by it once for each. SPDX-License-Identifier: Apache-2.0 */
+/* The matrix unit's loops for one instruction set: a part of run_impl.h, included by it
+ * once for each. SPDX-License-Identifier: Apache-2.0 */
 
 /* ---- matrices (wgmma.c) -------------------------------------------------------------------------------------------- */
 

@@ -122,6 +122,7 @@ free_cta(tx_cta *cta)
     tx_free(cta->warps);
     tx_free(cta->shared);
     tx_free(cta->mem);
+    tx_free(cta->known);
     tx_free(cta);
 }
 
@@ -159,6 +160,7 @@ new_cta(tx_vm *vm)
             at->base = m->target ? a->target : a->v.p, at->readonly = m->target ? a->target_readonly : a->readonly;
             at->nbytes = !at->base ? 0 : (int64_t)(m->target ? a->target_nbytes : a->nbytes);
             at->before = !at->base ? 0 : (int64_t)(m->target ? a->target_before : a->before);
+            at->watched = vm->globals && vm->globals[i];
         } else if (m->scope != TX_LOCAL) {
             int64_t off = m->dyn ? align16(p->static_smem) : m->offset;
             at->base = cta->shared + off;
@@ -167,7 +169,7 @@ new_cta(tx_vm *vm)
             at->granule = (uint32_t)(off >> p->granule_shift);
         }
     }
-    if (vm->hooks && cta->shared_bytes && !(cta->shadow = tx_shadow_new(cta, p))) {
+    if (vm->hooks && (cta->shared_bytes || vm->globals) && !(cta->shadow = tx_shadow_new(cta, p))) {
         free_cta(cta);
         return NULL;
     }
@@ -197,6 +199,13 @@ place_cta(tx_cta *cta, const uint32_t *g, const uint32_t *c, uint64_t index)
     cta->id[2] = (uint32_t)(cl / gx / gy) * c[2] + in / c[0] / c[1];
 }
 
+void
+tx_cta_place(const tx_vm *vm, tx_cta *cta, uint64_t linear)
+{
+    cta->linear = linear;
+    place_cta(cta, vm->l->grid, vm->l->cluster, linear);
+}
+
 static bool
 start_cta(tx_vm *vm, uint64_t index)
 {
@@ -212,7 +221,7 @@ start_cta(tx_vm *vm, uint64_t index)
     place_cta(cta, g, c, index);
     cta->linear = index;
     cta->next = NULL;
-    cta->exited = cta->started = cta->idle_turns = cta->open = cta->meets = cta->free_registers = 0;
+    cta->exited = cta->started = cta->idle_turns = cta->open = cta->meets = cta->free_registers = cta->nknown = 0;
     memset(cta->barrier, 0, sizeof cta->barrier);
     memset(cta->meet_arrived, 0, sizeof cta->meet_arrived);
     for (uint32_t i = 0; i < cta->nwarps; i++) {
@@ -406,6 +415,10 @@ release_meets(tx_vm *vm)
         for (tx_cta *a = vm->ctas; a; a = a->next)
             if (has_met(a, TX_MEET_GRID))
                 tx_barrier_meet(vm, a, TX_MEET_GRID);
+        vm->grid_floor = ++vm->now; /* all that was is behind everybody */
+        for (tx_cta *a = vm->ctas; a; a = a->next)
+            if (tx_shadow_order(a))
+                tx_order_tick(tx_shadow_order(a));
         any = true;
     }
     return any;
@@ -546,6 +559,7 @@ clear_vm(tx_vm *vm)
     free_cta(vm->spare);
     tx_frag_free_pool(vm);
     tx_free(vm->seen);
+    tx_global_end(vm);
 }
 
 static void *
@@ -638,6 +652,8 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
             return TX_EMU_NO_MEMORY;
         }
     }
+    if (o->check && !tx_global_start(&w[0].vm))
+        tx_vm_nomem(&w[0].vm);
     for (int i = 1; i < n; i++)
         w[i].started = pthread_create(&w[i].thread, NULL, thread_main, &w[i]) == 0;
     work(&w[0].vm, true);

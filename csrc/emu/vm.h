@@ -44,7 +44,7 @@ typedef struct tx_insn {
 } tx_insn;
 
 /* aux of LDP, STP, ATOM */
-enum { TX_ACC_KIND = 0xff, TX_ACC_ADDR_V = 0x100, TX_ACC_VAL_V = 0x200, TX_ACC_CAS = 0x400, TX_ACC_CMP_V = 0x800 };
+enum { TX_ACC_KIND = 0xff, TX_ACC_ADDR_V = 0x100, TX_ACC_VAL_V = 0x200, TX_ACC_CAS = 0x400, TX_ACC_CMP_V = 0x800, TX_ACC_STRENGTH = 12 };
 /* aux of loads and stores by index */
 enum { TX_IDX_64 = 1, TX_VAL_V = 2, TX_SAME_ACCESS = 4 /* not the first element of a vector */ };
 /* aux of BAR */
@@ -128,6 +128,7 @@ typedef struct tx_memory {
     int64_t offset; /* shared: in the CTA's bytes; local: in a thread's bytes */
     int64_t nbytes;
     bool fp4;
+    bool pointed, written, read; /* global: by pointers; by the kernel */
     bool target; /* global: not the argument itself, a tensor map, but the tensor behind it */
 } tx_memory;
 
@@ -175,6 +176,7 @@ struct tx_emu_program {
     int64_t static_smem, local_bytes;  /* local: a thread's addressable arrays */
     uint8_t granule_shift;             /* log2 of the smallest shared access */
     bool partial_barriers, meets_ctas; /* named barriers; cluster or grid barriers */
+    uint8_t global_shift;              /* log2 of the smallest access to global memory */
     uint32_t registers;                /* of a thread at the launch, 0: not said */
     bool agents;                       /* mbarriers, asynchronous copies, matrix units */
 };
@@ -241,6 +243,7 @@ typedef struct tx_mem {
 typedef struct tx_shadow tx_shadow; /* check_race.c */
 typedef struct tx_order tx_order;   /* order.c */
 typedef struct tx_engine tx_engine; /* engine.c */
+typedef struct tx_global tx_global; /* check_global.c */
 struct tx_cta {
     tx_cta *next;
     uint32_t id[3], cluster_rank;
@@ -256,6 +259,8 @@ struct tx_cta {
     tx_shadow *shadow;
     tx_engine *engine; /* mbarriers and what the asynchronous engines have to do; NULL: the program has none */
     uint32_t started, idle_turns;
+    void *known; /* check_global.c: what other CTAs have released to this one */
+    uint32_t nknown, known_cap;
     uint32_t meets;          /* phases of the cluster barrier that are over */
     uint32_t free_registers; /* setmaxnreg: given up, for each warp's thread */
     uint64_t clock,
@@ -273,6 +278,7 @@ typedef struct tx_access {
     uint32_t size;
     uint8_t kind; /* TX_READ ... */
     tx_cta *at;   /* whose shared memory; NULL: the thread's own CTA */
+    uint8_t strength; /* as code_ptx.c packs it; 0: weak, or an atomic of the whole GPU */
 } tx_access;
 enum { TX_READ, TX_WRITE, TX_ATOMIC };
 typedef struct tx_hooks {
@@ -360,7 +366,11 @@ struct tx_vm {          /* one worker */
         uint32_t granule, thread, site, time;
         tx_emu_report report;
     } unwritten;
-    uint32_t now;   /* time of the race checker; goes on from CTA to CTA */
+    tx_global **globals; /* by memory; NULL: not watched */
+    struct global_place **places;
+    uint32_t nplaces, grid_floor; /* what is older, all CTAs have seen */
+    tx_map place_at;
+    uint32_t now; /* time of the race checker; goes on from CTA to CTA */
     uint32_t *seen; /* reports given already with collect: kind hash and site */
     uint32_t nseen, seen_cap;
 };

@@ -10,7 +10,6 @@ import fnmatch
 
 import pytest
 
-GLOBAL = "races through global memory are not looked for yet"
 OVERFLOW = "address overflow is not looked for yet"
 
 BROKEN = "test_broken_kernel_is_reported"
@@ -18,11 +17,6 @@ BROKEN = "test_broken_kernel_is_reported"
 # Patterns of test ids: FUNCTION[CLASS-PAIR] as pytest prints them; "*" stands for anything.
 PENDING = {
     f"{BROKEN}[[]overflow-*": OVERFLOW,
-    f"{BROKEN}[[]global-race-ctas_write_one_cell]": GLOBAL,
-    f"{BROKEN}[[]global-race-histogram_without_atomics]": GLOBAL,
-    f"{BROKEN}[[]global-race-plain_reset_beside_atomics]": GLOBAL,
-    f"{BROKEN}[[]scope-*": GLOBAL,
-    f"{BROKEN}[[]grid-flag-*": GLOBAL,
 }
 
 

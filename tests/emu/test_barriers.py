@@ -95,11 +95,14 @@ def test_spinning_on_a_flag_of_a_later_cta():
         T.device_entry()
         bx = T.cta_id([4])
         tx = T.thread_id([1])
+        seen = T.alloc_local((1,), "int32")
+        seen[0] = 0
         if bx < 3:
-            while F[bx + 1] == 0:
+            while seen[0] == 0:
+                T.ptx.ld.acquire.gpu.global_.s32(seen[0], F.ptr_to([bx + 1]))
                 T.cuda.nano_sleep(20)
         B[bx] = bx + 1
-        F[bx] = 1
+        T.ptx.st.release.gpu.global_.s32(F.ptr_to([bx]), 1)
 
     for options in ({}, {"check": False}, {"schedule": 3}):
         f, b = np.zeros(4, "int32"), np.zeros(4, "int32")

@@ -1,0 +1,476 @@
+/* Checker: races through global memory, within a CTA and between CTAs. Called by the hooks of check_race.c for memories that the kernel
+ * writes.
+ *
+ * A granule keeps its last write and, if the kernel also reads the memory, its last read: CTA, thread, time, place. Threads of one CTA or
+ * cluster are ordered by its clocks. Between CTAs order comes from strong operations: a release (an operation with .release, or a relaxed
+ * one by a thread behind a fence of the whole GPU) adds what its thread knows to the list of its address, and a strong read of the
+ * address takes the list over, as far as it has grown. What an acquire would still need a fence for is not asked: only the writer's
+ * side is checked. An ordinary load beside atomics that update is let pass: loops around compare and swap begin with one. Copies by
+ * engines are not looked at. SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "emu/async.h"
+
+enum { MOST_RELEASES = 1 << 12, DEPTH = 4, NARROW = TX_WHO_WARPS, UPDATE = 1 << 16, SITE = UPDATE - 1, RELEASE = 1 };
+#define MOST_BYTES ((uint64_t)1 << 30) /* of records; larger memories are not checked */
+
+typedef struct global_place global_place;
+typedef struct global_known { /* the first `len` releases of a place */
+    const global_place *at;
+    uint32_t len, thread, time; /* who has taken them over, when */
+    uint8_t scope;
+} global_known;
+typedef struct global_release {
+    uint64_t cta;
+    uint32_t *knows; /* times, by thread of its cluster */
+    uint32_t nthreads, nbefore;
+    global_known *before;
+    uint8_t scope;
+} global_release;
+struct global_place {
+    global_release *list;
+    uint32_t n, cap;
+};
+typedef struct global_record {
+    uint32_t *cta, *who, *time;
+} global_record;
+/* Memory that is only written: 32 granules, of which most often one or two warps write a run each. */
+enum { BLOCK = 32, RUNS = 2 };
+typedef struct global_run {
+    uint32_t cta, who, time; /* of the first granule; 1 << shift granules a lane */
+    uint8_t first, last, shift;
+} global_run;
+typedef struct global_block {
+    global_run run[RUNS];
+    uint32_t *each; /* instead, cta, who and time of every granule */
+} global_block;
+struct tx_global {
+    global_record w, r, t; /* plain writes, reads, strong operations */
+    global_block *block;   /* instead of w */
+    uint64_t n;
+};
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static bool
+record_new(global_record *r, uint64_t n)
+{
+    r->cta = tx_calloc(n * 3, sizeof *r->cta);
+    if (r->cta)
+        r->who = r->cta + n, r->time = r->who + n;
+    return r->cta != NULL;
+}
+
+bool
+tx_global_start(tx_vm *vm)
+{
+    const tx_emu_program *p = vm->p;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < p->nmems; i++)
+        if (p->mems[i].scope == TX_GLOBAL && p->mems[i].written && !p->mems[i].target) {
+            const tx_emu_arg *a = &vm->l->args[p->mems[i].param];
+            uint64_t n = a->v.p ? (((uint64_t)a->nbytes + a->before) >> p->global_shift) + 2 : 0;
+            bool plain = !p->mems[i].read && !p->mems[i].pointed;
+            bytes += plain ? n * 2 : n * 12 * (1u + p->mems[i].read + p->mems[i].pointed);
+            if (!n || bytes > MOST_BYTES)
+                continue;
+            if (!vm->globals && !(vm->globals = tx_calloc(p->nmems, sizeof *vm->globals)))
+                return false;
+            tx_global *g = vm->globals[i] = tx_calloc(1, sizeof *g);
+            if (!g || (plain ? !(g->block = tx_calloc(n / BLOCK + 1, sizeof *g->block)) : !record_new(&g->w, n)) ||
+                (p->mems[i].read && !record_new(&g->r, n)) || (p->mems[i].pointed && !record_new(&g->t, n)))
+                return false;
+            g->n = n;
+        }
+    return true;
+}
+
+void
+tx_global_end(tx_vm *vm)
+{
+    for (uint32_t i = 0; vm->globals && i < vm->p->nmems; i++)
+        if (vm->globals[i]) {
+            for (uint64_t b = 0; vm->globals[i]->block && b <= vm->globals[i]->n / BLOCK; b++)
+                tx_free(vm->globals[i]->block[b].each);
+            tx_free(vm->globals[i]->block);
+            tx_free(vm->globals[i]->w.cta);
+            tx_free(vm->globals[i]->r.cta);
+            tx_free(vm->globals[i]->t.cta);
+            tx_free(vm->globals[i]);
+        }
+    tx_free(vm->globals);
+    for (uint32_t i = 0; i < vm->nplaces; i++) {
+        global_place *at = vm->places[i];
+        for (uint32_t k = 0; k < at->n; k++) {
+            tx_free(at->list[k].knows);
+            tx_free(at->list[k].before);
+        }
+        tx_free(at->list);
+        tx_free(at);
+    }
+    tx_free(vm->places);
+    tx_map_free(&vm->place_at);
+}
+
+/* ---- order between CTAs ---------------------------------------------------------------------------------------------- */
+
+static uint64_t
+cluster_of(const tx_vm *vm, uint64_t cta)
+{
+    return cta / ((uint64_t)vm->l->cluster[0] * vm->l->cluster[1] * vm->l->cluster[2]);
+}
+
+static global_place *
+place_at(tx_vm *vm, uint32_t mem, int64_t off, bool make)
+{
+    uint64_t key = ((uint64_t)(mem + 1) << 44) ^ (uint64_t)(off + ((int64_t)1 << 40)), v;
+    if (tx_map_get(&vm->place_at, key, &v))
+        return (global_place *)(uintptr_t)v;
+    if (!make)
+        return NULL;
+    global_place *p = tx_calloc(1, sizeof *p);
+    if (!p)
+        return tx_vm_nomem(vm), NULL;
+    global_place **all = tx_realloc(vm->places, (vm->nplaces + 1) * sizeof *all);
+    if (!all || !tx_map_put(&vm->place_at, key, (uint64_t)(uintptr_t)p)) {
+        if (all)
+            vm->places = all;
+        tx_free(p);
+        return tx_vm_nomem(vm), NULL;
+    }
+    vm->places = all;
+    all[vm->nplaces++] = p;
+    return p;
+}
+
+/* Does one of these releases cover the access? *narrow: one would, had it a larger scope. */
+static bool
+covers(const tx_vm *vm, const global_known *k, uint64_t mine, uint64_t cta, uint32_t thread, uint32_t time,
+       bool *narrow, int depth)
+{
+    for (uint32_t i = k->len; i-- > 0;) {
+        const global_release *r = &k->at->list[i];
+        uint8_t scope = r->scope < k->scope ? r->scope : k->scope;
+        bool wide = scope >= 2 || r->cta == mine || (scope == 1 && cluster_of(vm, r->cta) == cluster_of(vm, mine));
+        if (cluster_of(vm, r->cta) == cluster_of(vm, cta) && thread < r->nthreads && r->knows[thread] > time) {
+            if (wide)
+                return true;
+            *narrow = true;
+        }
+        for (uint32_t b = 0; depth && b < r->nbefore && wide; b++)
+            if (covers(vm, &r->before[b], mine, cta, thread, time, narrow, depth - 1))
+                return true;
+    }
+    return false;
+}
+
+static bool
+ordered_across(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_t thread, uint32_t time, bool *narrow)
+{
+    const tx_order *o = tx_shadow_order(mine);
+    if (time < vm->grid_floor)
+        return true;
+    for (uint32_t i = mine->nknown; i-- > 0;) {
+        const global_known *k = &((const global_known *)mine->known)[i];
+        if (tx_order_seen(o, me, k->thread, k->time) && covers(vm, k, mine->linear, cta, thread, time, narrow, DEPTH))
+            return true;
+    }
+    return false;
+}
+
+static void
+acquire(const tx_access *a, uint32_t me, global_place *at, uint8_t scope)
+{
+    tx_cta *cta = a->f->warp->cta;
+    tx_order *o = tx_shadow_order(cta);
+    global_known *all = cta->known, *last = cta->nknown ? &all[cta->nknown - 1] : NULL;
+    if (last && last->at == at && last->len == at->n && last->thread == me && last->scope >= scope)
+        return;
+    if (cta->nknown == cta->known_cap) {
+        uint32_t cap = cta->known_cap ? cta->known_cap * 2 : 16;
+        global_known *p = tx_realloc(all, cap * sizeof *p);
+        if (!p) {
+            tx_vm_nomem(a->vm);
+            return;
+        }
+        cta->known = all = p, cta->known_cap = cap;
+    }
+    all[cta->nknown++] = (global_known){at, at->n, me, o->e.now, scope};
+    tx_order_tick(o);
+}
+
+static void
+release(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, bool itself)
+{
+    tx_vm *vm = a->vm;
+    tx_cta *cta = a->f->warp->cta;
+    tx_order *o = tx_shadow_order(cta);
+    const tx_clock *c = o->of[me];
+    bool any = itself;
+    for (uint32_t t = 0; t < o->nthreads && !any; t++)
+        any = c->wide[t] != 0;
+    global_place *at = any ? place_at(vm, a->mem, off, true) : NULL;
+    if (!at)
+        return;
+    if (at->n == MOST_RELEASES) { /* so many that all is taken for ordered */
+        vm->grid_floor = tx_order_tick(o);
+        return;
+    }
+    if (at->n == at->cap) {
+        uint32_t cap = at->cap ? at->cap * 2 : 4;
+        global_release *p = tx_realloc(at->list, cap * sizeof *p);
+        if (!p) {
+            tx_vm_nomem(vm);
+            return;
+        }
+        at->list = p, at->cap = cap;
+    }
+    global_release *r = &at->list[at->n];
+    memset(r, 0, sizeof *r);
+    r->cta = cta->linear, r->scope = scope, r->nthreads = o->nthreads;
+    r->knows = tx_calloc(o->nthreads, sizeof *r->knows);
+    r->before = tx_calloc(cta->nknown + 1, sizeof *r->before);
+    if (!r->knows || !r->before) {
+        tx_free(r->knows), tx_free(r->before);
+        tx_vm_nomem(vm);
+        return;
+    }
+    uint32_t now = tx_order_tick(o);
+    for (uint32_t t = 0; t < o->nthreads; t++) {
+        uint32_t seen = !itself ? 0 : t == me ? now : c->seen[t] > o->e.floor ? c->seen[t] : o->e.floor;
+        r->knows[t] = c->wide[t] > seen ? c->wide[t] : seen;
+    }
+    for (uint32_t i = 0; i < cta->nknown; i++) {
+        const global_known *k = &((const global_known *)cta->known)[i];
+        if (k->at != at && tx_order_seen(o, me, k->thread, k->time))
+            r->before[r->nbefore++] = *k;
+    }
+    at->n++;
+}
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+typedef struct global_last {
+    uint64_t cta;
+    uint32_t who, time;
+} global_last;
+
+static global_last
+run_at(const global_run *r, uint32_t i)
+{
+    global_last l = {r->cta, r->who + ((i - r->first) >> r->shift << TX_WHO_THREAD), r->time};
+    return l;
+}
+
+/* The last plain write of a granule; time 0: there is none. */
+static global_last
+last_write(const tx_global *m, uint64_t g)
+{
+    global_last none = {0, 0, 0};
+    if (!m->block) {
+        global_last l = {m->w.cta[g], m->w.who[g], m->w.time[g]};
+        return l;
+    }
+    const global_block *b = &m->block[g / BLOCK];
+    uint32_t i = g % BLOCK;
+    if (b->each) {
+        global_last l = {b->each[i], b->each[BLOCK + i], b->each[2 * BLOCK + i]};
+        return l;
+    }
+    for (int k = 0; k < RUNS; k++)
+        if (b->run[k].time && i >= b->run[k].first && i <= b->run[k].last)
+            return run_at(&b->run[k], i);
+    return none;
+}
+
+static bool
+note_write(tx_global *m, uint64_t g, uint32_t cta, uint32_t who, uint32_t time)
+{
+    if (!m->block) {
+        m->w.cta[g] = cta, m->w.who[g] = who, m->w.time[g] = time;
+        return true;
+    }
+    global_block *b = &m->block[g / BLOCK];
+    uint32_t i = g % BLOCK;
+    if (!b->each) {
+        uint32_t *each = tx_calloc(3 * BLOCK, sizeof *each);
+        if (!each)
+            return false;
+        for (int k = 0; k < RUNS; k++)
+            for (uint32_t at = b->run[k].first; b->run[k].time && at <= b->run[k].last; at++) {
+                global_last l = run_at(&b->run[k], at);
+                each[at] = (uint32_t)l.cta, each[BLOCK + at] = l.who, each[2 * BLOCK + at] = l.time;
+            }
+        b->each = each;
+    }
+    b->each[i] = cta, b->each[BLOCK + i] = who, b->each[2 * BLOCK + i] = time;
+    return true;
+}
+
+/* A run of granules that nobody has written, in blocks with room for it. */
+static bool
+note_run(tx_global *m, uint64_t g, uint64_t n, uint32_t per, uint32_t cta, uint32_t who, uint32_t time)
+{
+    uint8_t shift = per == 1 ? 0 : per == 2 ? 1 : per == 4 ? 2 : 3;
+    for (int put = 0; put < 2; put++) /* look, then do */
+        for (uint64_t at = g; at < g + n;) {
+            global_block *b = &m->block[at / BLOCK];
+            uint32_t first = at % BLOCK, room = BLOCK - first, size = g + n - at < room ? (uint32_t)(g + n - at) : room;
+            int free = -1;
+            for (int k = RUNS - 1; k >= 0; k--) {
+                if (!b->run[k].time)
+                    free = k;
+                else if (b->run[k].first < first + size && b->run[k].last >= first)
+                    return false;
+            }
+            if (b->each || free < 0 || (at - g) % per)
+                return false;
+            if (put)
+                b->run[free] = (global_run){cta,
+                                            who + (uint32_t)((at - g) >> shift << TX_WHO_THREAD),
+                                            time,
+                                            (uint8_t)first,
+                                            (uint8_t)(first + size - 1),
+                                            shift};
+            at += size;
+        }
+    return true;
+}
+
+/* ---- one access -------------------------------------------------------------------------------------------------- */
+
+static bool
+report_global(const tx_access *a, uint32_t lane, int64_t off, const char *kind, uint64_t cta, uint32_t who,
+              const char *other_role)
+{
+    tx_vm *vm = a->vm;
+    const tx_order *o = tx_shadow_order(a->f->warp->cta);
+    const char *role = a->kind == TX_READ ? "load" : a->kind == TX_WRITE ? "store" : "atomic";
+    uint32_t site = who & SITE, thread = who >> TX_WHO_THREAD;
+    tx_cta other = {.linear = cta};
+    tx_emu_report *r = tx_report_begin(vm, kind, a->site);
+    if (!r->buffer[0])
+        strncpy(r->buffer, vm->p->mems[a->mem].name, sizeof r->buffer - 1);
+    tx_report_agent(vm, r, a->f, lane, a->site, role);
+    tx_report_element(vm, r, a->f, lane, a->site, off);
+    tx_cta_place(vm, &other, cta / o->nctas * o->nctas + thread / o->per_cta);
+    tx_report_thread(vm, r, &other, thread % o->per_cta, site < vm->p->nsites ? site : 0, other_role);
+    if (strcmp(kind, "scope") == 0)
+        tx_report_text(
+            r, "%s of %s%s and the %s by another CTA are ordered only for a part of the GPU: the scope is too narrow",
+            role, r->buffer, r->element, other_role);
+    else
+        tx_report_text(r, "%s of %s%s races with a %s by another thread%s: nothing orders them", role, r->buffer,
+                       r->element, other_role, cta == a->f->warp->cta->linear ? " of the CTA" : "");
+    return tx_report_end(vm, r) == TX_RUN_ON;
+}
+
+static const char *
+record_role(uint32_t who, bool read)
+{
+    return who & TX_WHO_ATOMIC ? "atomic" : read ? "load" : "store";
+}
+
+static bool
+against(const tx_access *a, global_last rec, uint32_t lane, int64_t off, uint32_t me, bool read)
+{
+    tx_vm *vm = a->vm;
+    const tx_cta *mine = a->f->warp->cta;
+    const tx_order *o = tx_shadow_order(mine);
+    uint32_t time = rec.time, who = rec.who, thread = who >> TX_WHO_THREAD;
+    uint64_t cta = rec.cta;
+    bool strong = a->kind == TX_ATOMIC || a->strength, both = strong && (who & TX_WHO_ATOMIC), narrow = false;
+    if (!time)
+        return true;
+    if ((a->kind == TX_READ && !strong && (who & UPDATE)) || (read && a->kind == TX_ATOMIC))
+        return true; /* the loop around compare and swap begins with an ordinary load */
+    bool together = cluster_of(vm, cta) == cluster_of(vm, mine->linear);
+    if (together && (both || tx_order_seen(o, me, thread, time)))
+        return true;
+    if (both) {
+        bool small = (who & NARROW) || (a->strength && (a->strength - 1) / 4 == 0);
+        return !small || time < vm->grid_floor ||
+               report_global(a, lane, off, "scope", cta, who, record_role(who, read));
+    }
+    if (ordered_across(vm, mine, me, cta, thread, time, &narrow))
+        return true;
+    return report_global(a, lane, off, narrow ? "scope" : "race", cta, who, record_role(who, read));
+}
+
+static global_last
+last_of(const global_record *r, uint64_t g)
+{
+    global_last l = {r->time ? r->cta[g] : 0, r->time ? r->who[g] : 0, r->time ? r->time[g] : 0};
+    return l;
+}
+
+static bool
+global_one(const tx_access *a, tx_global *m, uint32_t lane, int64_t off)
+{
+    tx_vm *vm = a->vm;
+    const tx_cta *cta = a->f->warp->cta;
+    tx_order *o = tx_shadow_order(cta);
+    unsigned shift = vm->p->global_shift;
+    uint64_t g = (uint64_t)(off + vm->mem[a->mem].before) >> shift, n = a->size >> shift;
+    uint32_t me = tx_order_thread(cta, a->f->warp->index * TX_LANES + lane);
+    bool strong = a->kind == TX_ATOMIC || a->strength;
+    unsigned packed = a->strength ? a->strength - 1u : 8, scope = packed / 4;
+    uint32_t who = me << TX_WHO_THREAD | (a->site & SITE) | (strong ? TX_WHO_ATOMIC : 0) |
+                   (strong && scope == 0 ? NARROW : 0) | (a->kind == TX_ATOMIC ? UPDATE : 0);
+    if (strong && a->kind != TX_WRITE) {
+        global_place *at = place_at(vm, a->mem, off, false);
+        if (at)
+            acquire(a, me, at, (uint8_t)scope);
+    }
+    for (uint64_t i = g; i < g + (n ? n : 1) && i < m->n; i++) {
+        bool write = a->kind != TX_READ;
+        if (!against(a, last_write(m, i), lane, off, me, false) ||
+            !against(a, last_of(&m->t, i), lane, off, me, false) ||
+            (write && !against(a, last_of(&m->r, i), lane, off, me, true)))
+            return false;
+        if (write && !strong && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
+            return tx_vm_nomem(vm), false;
+        const global_record *to = write ? &m->t : &m->r;
+        if ((write || !strong) && !(write && !strong) && to->time)
+            to->cta[i] = (uint32_t)cta->linear, to->who[i] = who, to->time[i] = o->e.now;
+        if (write && !strong && m->r.time)
+            m->r.time[i] = 0;
+        if (write && !strong && m->t.time)
+            m->t.time[i] = 0;
+    }
+    if (strong && a->kind != TX_READ)
+        release(a, me, off, (uint8_t)scope, packed & RELEASE);
+    return !vm->stop;
+}
+
+/* ---- what check_race.c hands over ---------------------------------------------------------------------------------------- */
+
+bool
+tx_global_range(const tx_access *a, int64_t off)
+{
+    tx_global *m = a->vm->globals[a->mem];
+    const tx_cta *cta = a->f->warp->cta;
+    unsigned shift = a->vm->p->global_shift, per = a->size >> shift;
+    uint64_t g = (uint64_t)(off + a->vm->mem[a->mem].before) >> shift, n = (uint64_t)TX_LANES * per;
+    if (a->kind == TX_WRITE && per && g + n <= m->n && m->block &&
+        note_run(m, g, n, per, (uint32_t)cta->linear,
+                 tx_order_thread(cta, a->f->warp->index * TX_LANES) << TX_WHO_THREAD | (a->site & SITE),
+                 tx_shadow_order(cta)->e.now))
+        return true;
+    for (uint32_t lane = 0; lane < TX_LANES; lane++)
+        if (!global_one(a, m, lane, off + (int64_t)lane * a->size))
+            return false;
+    return true;
+}
+
+bool
+tx_global_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t lanes)
+{
+    tx_global *m = a->vm->globals[a->mem];
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        uint32_t lane = tx_first_lane(left);
+        if (!global_one(a, m, lane, off ? off[lane] : same))
+            return false;
+    }
+    return true;
+}
