@@ -4,7 +4,7 @@
 
 #include "cuda/emit.h"
 
-void em_ptx(em *e, tx_sb *o, const tx_node *n); /* the call of its helper, which is made on first use */
+void em_ptx(em *e, tx_sb *o, const tx_node *n);           /* the call of its helper, which is made on first use */
 void em_fence_operand(em *e, tx_sb *o, const tx_node *n); /* registers stay as they are up to here, and from here */
 
 #endif

@@ -197,7 +197,7 @@ void tx_code_thread_fence(tx_code *g, const tx_node *n);
 void tx_code_cluster_sync(tx_code *g, const tx_node *n);
 void tx_code_mbar_wait(tx_code *g, const tx_node *n);
 bool tx_code_ptx_watches(const tx_node *n, uint32_t arg); /* a register that a matrix unit works on by itself */
-int64_t tx_code_ptx_granule(const tx_node *n); /* bytes of its smallest access to memory */
+int64_t tx_code_ptx_granule(const tx_node *n);            /* bytes of its smallest access to memory */
 /* code_stmt.c */
 void tx_code_inline(tx_code *g, const tx_func *f, tx_inlined *frame);
 void tx_code_enter(tx_code *g); /* one more level of the control stack, its lanes differ */

@@ -350,7 +350,8 @@ watch(tx_vm *vm, tx_frag *f, const tx_insn *in, const place *p, uint32_t lanes, 
         } else if (vm->mem[mem].watched) {
             for (uint32_t rest = peer ? group : 0; rest; rest &= rest - 1)
                 tx_cluster_touch(vm, f, tx_first_lane(rest), peer, mem, in->site);
-            tx_access a = {vm, f, mem, in->site, size, kind, peer, through_pointer(in) ? (uint8_t)(in->aux >> TX_ACC_STRENGTH) : 0};
+            tx_access a = {vm,   f,    mem,  in->site,
+                           size, kind, peer, through_pointer(in) ? (uint8_t)(in->aux >> TX_ACC_STRENGTH) : 0};
             if (!vm->hooks->lanes(&a, off, group))
                 return TX_RUN_STOP;
         }

@@ -73,7 +73,20 @@ typedef void (*tx_ptx_lane)(const tx_ptx_env *e, const uint64_t *in, uint64_t *o
 /* All lanes that take part, in[argument][lane]; a lane that must not be read is reported by the caller: it gives its number. */
 typedef int (*tx_ptx_warp)(const tx_ptx_op *k, uint32_t there, uint64_t (*in)[TX_LANES], uint64_t (*out)[TX_LANES]);
 
-enum tx_ptx_how { PH_LANE, PH_WARP, PH_LD, PH_ST, PH_ATOM, PH_BAR, PH_WSYNC, PH_ACTIVE, PH_NOTHING, PH_AGENT, PH_MATRIX, PH_LATER };
+enum tx_ptx_how {
+    PH_LANE,
+    PH_WARP,
+    PH_LD,
+    PH_ST,
+    PH_ATOM,
+    PH_BAR,
+    PH_WSYNC,
+    PH_ACTIVE,
+    PH_NOTHING,
+    PH_AGENT,
+    PH_MATRIX,
+    PH_LATER
+};
 struct tx_act;
 typedef struct tx_ptx_emu { /* what the `emu` column of ptx.def names */
     const char *name;
@@ -96,7 +109,7 @@ struct tx_ptx_op {
     tx_ptx_ty *in_t, *out_t;
     tx_vreg *in, *out;
     uint32_t *in_init, *out_init; /* wgmma: initialisation masks of the registers, UINT32_MAX: none */
-    char (*in_name)[2]; /* agents: the operand that a register belongs to */
+    char (*in_name)[2];           /* agents: the operand that a register belongs to */
 };
 static inline bool
 tx_has_tok(const tx_ptx_op *k, enum tx_ptx_token t)
@@ -107,7 +120,7 @@ tx_has_tok(const tx_ptx_op *k, enum tx_ptx_token t)
 uint64_t tx_ptx_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane);
 void tx_ptx_put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v);
 const char *tx_ptx_slot(const tx_ptx_op *k, const char *slot); /* the chosen token, NULL: none */
-extern const tx_ptx_emu tx_mbar_wait_loop; /* T.cuda.mbarrier_wait */
+extern const tx_ptx_emu tx_mbar_wait_loop;                     /* T.cuda.mbarrier_wait */
 
 /* ptx_round.c: numbers and codes. A number is (h + l) * 2^e, l below half a unit of h or 0. */
 enum tx_ptx_rnd { RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNA };

@@ -21,10 +21,10 @@
 #define THREADED
 #define LABEL(name) L_##name
 #if defined(TX_ISA_WATCHES)
-#define GO                                                \
-    do {                                                  \
-        tx_watch_step(vm, f, in, m);                      \
-        goto *labels[in->op];                             \
+#define GO                           \
+    do {                             \
+        tx_watch_step(vm, f, in, m); \
+        goto *labels[in->op];        \
     } while (0)
 #else
 #define GO goto *labels[in->op]
@@ -893,8 +893,8 @@ shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *r
 
 #include "emu/run_matrix.h"
 
-const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN,   shadow_read, shadow_write, widen,
-                            widen_turned, multiply, fragment_rows};
+const tx_isa TX_ISA_NAME = {TX_ISA_TEXT, TX_ISA_RUN,   shadow_read, shadow_write,
+                            widen,       widen_turned, multiply,    fragment_rows};
 
 #undef S
 #undef THREADED

@@ -44,7 +44,14 @@ typedef struct tx_insn {
 } tx_insn;
 
 /* aux of LDP, STP, ATOM */
-enum { TX_ACC_KIND = 0xff, TX_ACC_ADDR_V = 0x100, TX_ACC_VAL_V = 0x200, TX_ACC_CAS = 0x400, TX_ACC_CMP_V = 0x800, TX_ACC_STRENGTH = 12 };
+enum {
+    TX_ACC_KIND = 0xff,
+    TX_ACC_ADDR_V = 0x100,
+    TX_ACC_VAL_V = 0x200,
+    TX_ACC_CAS = 0x400,
+    TX_ACC_CMP_V = 0x800,
+    TX_ACC_STRENGTH = 12
+};
 /* aux of loads and stores by index */
 enum { TX_IDX_64 = 1, TX_VAL_V = 2, TX_SAME_ACCESS = 4 /* not the first element of a vector */ };
 /* aux of BAR */
@@ -129,7 +136,7 @@ typedef struct tx_memory {
     int64_t nbytes;
     bool fp4;
     bool pointed, written, read; /* global: by pointers; by the kernel */
-    bool target; /* global: not the argument itself, a tensor map, but the tensor behind it */
+    bool target;                 /* global: not the argument itself, a tensor map, but the tensor behind it */
 } tx_memory;
 
 /* What a frame or a launch must fill in before the code runs. */
@@ -276,8 +283,8 @@ typedef struct tx_access {
     tx_frag *f;
     uint32_t mem, site;
     uint32_t size;
-    uint8_t kind; /* TX_READ ... */
-    tx_cta *at;   /* whose shared memory; NULL: the thread's own CTA */
+    uint8_t kind;     /* TX_READ ... */
+    tx_cta *at;       /* whose shared memory; NULL: the thread's own CTA */
     uint8_t strength; /* as code_ptx.c packs it; 0: weak, or an atomic of the whole GPU */
 } tx_access;
 enum { TX_READ, TX_WRITE, TX_ATOMIC };
@@ -370,7 +377,7 @@ struct tx_vm {          /* one worker */
     struct global_place **places;
     uint32_t nplaces, grid_floor; /* what is older, all CTAs have seen */
     tx_map place_at;
-    uint32_t now; /* time of the race checker; goes on from CTA to CTA */
+    uint32_t now;   /* time of the race checker; goes on from CTA to CTA */
     uint32_t *seen; /* reports given already with collect: kind hash and site */
     uint32_t nseen, seen_cap;
 };
