@@ -668,13 +668,14 @@ def multiply(
     SMS: T.constexpr = 148,
 ):
     """a is (rows, K), b is (groups, columns, K), both of `dtype`, with their scales; starts and sizes say which rows
-    belong to a group, each start a multiple of 128; alpha has a factor for each group, as global scales of the operands.
+    belong to a group, each start a multiple of 128; alpha has a factor for each group, as global scales of operands.
 
     c is (rows, columns), or half as many columns with GATED, of OUT; rows of no group are left as they are. scales_c
-    gets the scales of c where OUT is fp8: (rows / 128, columns / 128, 32, 4, 4) bytes, which are the words that scales_a is
-    made of. K, the rows and the columns are multiples of 128.
+    gets the scales of c where OUT is fp8: (rows / 128, columns / 128, 32, 4, 4) bytes, which are the words that
+    scales_a is made of. K, the rows and the columns are multiples of 128.
 
-    BN = 128 is for groups of few rows, where tiles are short and the epilogue counts; BN = 256 reads A half as often."""
+    BN = 128 is for groups of few rows, where tiles are short and the epilogue counts; BN = 256 reads A half as
+    often."""
     groups, column_blocks, blocks, row_blocks = T.int32(), T.int32(), T.int32(), T.int32()
     M = T.meta_var(row_blocks * BM)
     N = T.meta_var(column_blocks * BM)

@@ -163,6 +163,31 @@ def test_they_are_assembled(kernel, constants, archs, nvrtc):
         assert ".local" not in exe.ptx
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def build(request):
+    """Compiles for the emulator or the GPU; calls take NumPy arrays, and options for the emulator."""
+
+    def compiled(f):
+        try:
+            exe = tirx.compile(f, target=request.param)
+        except (tirx.DiagnosticError, tirx.CompileError) as e:
+            if request.param == "cpu" or "needs sm_100" not in str(e):
+                raise
+            pytest.skip("needs a newer GPU")
+        return exe if request.param == "cpu" else lambda *args, **options: on_gpu(exe, args)
+
+    return compiled
+
+
+def on_gpu(exe, args):
+    device = tirx.cuda(0)
+    there = [tirx.runtime.tensor(a, device) if isinstance(a, np.ndarray) else a for a in args]
+    exe(*there)
+    for a, b in zip(args, there, strict=True):
+        if isinstance(a, np.ndarray):
+            a[...] = b.numpy()
+
+
 # ---- top-k -----------------------------------------------------------------------------------------------------------
 
 
@@ -198,11 +223,11 @@ SMALL = {"CLUSTER": 2, "CLUSTERS": 2, "CAPACITY": 2048}
     ],
     ids=str,
 )
-def test_topk(n, constants):
+def test_topk(n, constants, build):
     dtype, k = constants.get("dtype", "float32"), constants["K"]
     x = numbers(np.random.default_rng(n), 3, n, dtype)
     want = radix_select.order(x, constants.get("LARGEST", True))[:, :k]
-    exe = tirx.compile(radix_select.topk.specialize(**constants), target="cpu")
+    exe = build(radix_select.topk.specialize(**constants))
     for options in SCHEDULES:
         values, indices = np.ones((3, k), x.dtype), np.zeros((3, k), "int32")
         exe(x, values, indices, **options)
@@ -212,18 +237,18 @@ def test_topk(n, constants):
         assert (indices[:, n:] == -1).all() and (values[:, n:] == 0).all()
 
 
-def test_topk_of_equal_numbers_takes_the_first():
+def test_topk_of_equal_numbers_takes_the_first(build):
     x = np.full((2, 2000), 0.5, "float32")
     values, indices = np.zeros((2, 300), "float32"), np.zeros((2, 300), "int32")
-    tirx.compile(radix_select.topk.specialize(K=300, **SMALL), target="cpu")(x, values, indices)
+    build(radix_select.topk.specialize(K=300, **SMALL))(x, values, indices)
     np.testing.assert_array_equal(indices, np.tile(np.arange(300), (2, 1)))
 
 
 @pytest.mark.parametrize("n", [7, 1000])
-def test_topk_with_softmax(n):
+def test_topk_with_softmax(n, build):
     x = np.random.default_rng(n).standard_normal((3, n)).astype("float32")
     values, indices = np.zeros((3, 40), "float32"), np.zeros((3, 40), "int32")
-    tirx.compile(radix_select.topk.specialize(K=40, SOFTMAX=True, **SMALL), target="cpu")(x, values, indices)
+    build(radix_select.topk.specialize(K=40, SOFTMAX=True, **SMALL))(x, values, indices)
     order = radix_select.order(x)[:, :40]
     want = np.exp(np.take_along_axis(x, order, 1).astype("float64"))
     np.testing.assert_array_equal(indices[:, :n], order)
@@ -234,7 +259,7 @@ def test_topk_with_softmax(n):
 @pytest.mark.parametrize(
     "constants", [{}, {"EXPERTS": 128, "GROUPS": 4, "KEEP": 2, "K": 6}, {"GROUPS": 1, "KEEP": 1}], ids=str
 )
-def test_route(constants):
+def test_route(constants, build):
     rng = np.random.default_rng(1)
     experts, groups, keep, k = (
         constants.get(n, d) for n, d in zip(("EXPERTS", "GROUPS", "KEEP", "K"), (256, 8, 4, 8), strict=True)
@@ -242,7 +267,7 @@ def test_route(constants):
     logits = rng.standard_normal((9, experts)).astype("float32")
     bias = (0.1 * rng.standard_normal(experts)).astype("float32")
     weights, chosen, loads = np.zeros((9, k), "float32"), np.zeros((9, k), "int32"), np.zeros(experts, "uint32")
-    exe = tirx.compile(radix_select.route.specialize(**constants), target="cpu")
+    exe = build(radix_select.route.specialize(**constants))
     exe(logits, bias, weights, chosen, loads)
     want, order = radix_select.routed(logits, bias, groups, keep, k, 2.5)
     np.testing.assert_array_equal(chosen, order)
@@ -294,7 +319,7 @@ class Problem:
     ],
     ids=str,
 )
-def test_scan(length, dtype, n, constants):
+def test_scan(length, dtype, n, constants, build):
     p = Problem(length, 2, 8, 2, n, length, dtype)
     starts = np.zeros((2, length), "uint8")
     starts[0, [5, 130 % length]] = 1
@@ -304,7 +329,7 @@ def test_scan(length, dtype, n, constants):
         starts if constants.get("STARTS") else None,
     )
     f = state_space.scan.specialize(dtype=dtype, N=n, GROUPS=2, WARPS=2, **constants)
-    exe = tirx.compile(f, target="cpu")
+    exe = build(f)
     for options in SCHEDULES:
         out, states = np.full_like(p.out, np.nan), p.states.copy()
         exe(p.u, p.delta, p.z, p.A, p.B, p.C, p.D, p.bias, states, out, starts, **options)
@@ -322,7 +347,7 @@ def test_scan(length, dtype, n, constants):
         (8, "float32", "bfloat16", 2, True),
     ],
 )
-def test_update(n, dtype, state, groups, noise):
+def test_update(n, dtype, state, groups, noise, build):
     lanes = n // 4
     p = Problem(n, 3, groups * (32 // lanes) * 2, groups, n, None, dtype)
     cache = np.random.default_rng(0).standard_normal((5, *p.A.shape)).astype(DTYPES[state])
@@ -336,13 +361,13 @@ def test_update(n, dtype, state, groups, noise):
     )
     want_cache[slots[live]] = last
     f = state_space.update.specialize(dtype=dtype, STATE=state, N=n, GROUPS=groups, WARPS=1, NOISE=noise)
-    tirx.compile(f, target="cpu")(p.u, p.delta, p.z, p.A, p.B, p.C, p.D, p.bias, cache, slots, p.out, 7)
+    build(f)(p.u, p.delta, p.z, p.A, p.B, p.C, p.D, p.bias, cache, slots, p.out, 7)
     near(p.out[live], want[..., 0], dtype)
     assert not p.out[1].any()
     near(cache, want_cache, state)
 
 
-def test_noise_keeps_the_mean():
+def test_noise_keeps_the_mean(build):
     """What is rounded by chance is right on average; to nearest, all of it would go one way."""
     p = Problem(0, 1, 64, 1, 8, None, "float32")
     p.u[:] = p.delta[:] = 0
@@ -350,7 +375,7 @@ def test_noise_keeps_the_mean():
     p.A[:] = -(2.0**-10) / np.log(2)
     cache = np.ones((1, 64, 8), DTYPES["bfloat16"])
     f = state_space.update.specialize(dtype="float32", STATE="bfloat16", N=8, WARPS=1, NOISE=True)
-    exe = tirx.compile(f, target="cpu")
+    exe = build(f)
     exe(p.u, p.delta, p.z, p.A, p.B, p.C, p.D, p.bias, cache, np.zeros(1, "int32"), p.out, 11)
     below, one = 1 - 2.0**-8, 1.0
     got = cache.astype("float64")
@@ -369,13 +394,13 @@ def test_noise_keeps_the_mean():
     ],
     ids=str,
 )
-def test_convolve(length, dtype, constants):
+def test_convolve(length, dtype, constants, build):
     rng = np.random.default_rng(length)
     x, window = (rng.standard_normal(s).astype(DTYPES[dtype]) for s in ((2, 8, length), (2, 2, 8, 3)))
     weight, bias = (rng.standard_normal(s).astype("float32") for s in ((8, 4), 8))
     out = np.full(x.shape, np.nan, x.dtype)
     want, last = state_space.convolved(x, weight, bias, window[:, 0])
-    tirx.compile(state_space.convolve.specialize(dtype=dtype, **constants), target="cpu")(x, weight, bias, window, out)
+    build(state_space.convolve.specialize(dtype=dtype, **constants))(x, weight, bias, window, out)
     near(out, want, dtype)
     np.testing.assert_array_equal(window[:, 1].astype("float64"), last)
 
@@ -411,19 +436,19 @@ def test_scales_pack_and_unpack():
 
 
 @pytest.mark.parametrize("blocks", [3, 8])
-def test_pack(blocks):
+def test_pack(blocks, build):
     codes = np.random.default_rng(0).integers(0, 255, (256, 4 * blocks)).astype("uint8")
     words = np.zeros((2, blocks, 128), "uint32")
-    tirx.compile(gemm.pack.specialize(), target="cpu")(codes.view("uint32"), words)
+    build(gemm.pack.specialize())(codes.view("uint32"), words)
     np.testing.assert_array_equal(words, gemm.pack_scales(codes))
 
 
-def test_arrange():
+def test_arrange(build):
     rng = np.random.default_rng(2)
     experts = rng.integers(-1, 40, 700).astype("int32")
     experts[experts == 7] = 8  # one has nothing
     starts, sizes, places = (np.zeros(n, "int32") for n in (40, 40, 700))
-    tirx.compile(gemm.arrange.specialize(GROUPS=40), target="cpu")(experts, starts, sizes, places)
+    build(gemm.arrange.specialize(GROUPS=40))(experts, starts, sizes, places)
     np.testing.assert_array_equal(sizes, np.bincount(experts[experts >= 0], minlength=40))
     np.testing.assert_array_equal(starts, layout(sizes)[0])
     for expert in range(40):
@@ -432,14 +457,14 @@ def test_arrange():
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
-def test_quantise(dtype):
+def test_quantise(dtype, build):
     rng = np.random.default_rng(3)
     x = (rng.standard_normal((6, 256)) * 2.0 ** rng.integers(-20, 20, (6, 256))).astype(DTYPES["bfloat16"])
     x[2, 32:64] = 0
     places = rng.permutation(256)[:12].reshape(6, 2).astype("int32")
     places[4, 1] = -1
     a, scales = np.zeros((256, 256), DTYPES[dtype]), np.zeros((2, 2, 128), "uint32")
-    tirx.compile(gemm.quantise.specialize(CHOICES=2, dtype=dtype), target="cpu")(x, places, a, scales)
+    build(gemm.quantise.specialize(CHOICES=2, dtype=dtype))(x, places, a, scales)
     want, codes = quantised(x.astype("float64"), dtype)
     for choice in range(2):
         rows = places[:, choice] >= 0
@@ -447,20 +472,20 @@ def test_quantise(dtype):
         np.testing.assert_array_equal(gemm.unpack_scales(scales)[places[rows, choice]], codes[rows])
 
 
-def test_quantise_columns():
+def test_quantise_columns(build):
     x = np.random.default_rng(4).standard_normal((256, 128)).astype(DTYPES["bfloat16"])
     a, scales = np.zeros((128, 256), DTYPES["float8_e4m3fn"]), np.zeros((1, 2, 32, 4, 4), "uint8")
-    tirx.compile(gemm.quantise_columns.specialize(), target="cpu")(x, a, scales)
+    build(gemm.quantise_columns.specialize())(x, a, scales)
     want, codes = quantised(x.astype("float64").T, "float8_e4m3fn")
     np.testing.assert_array_equal(a.view("uint8"), want.view("uint8"))
     np.testing.assert_array_equal(gemm.unpack_scales(scales.view("uint32").reshape(1, 2, 128)), codes)
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
-def test_widen(dtype):
+def test_widen(dtype, build):
     numbers, codes = scaled(np.random.default_rng(5), (128,), 256, dtype)
     out = np.zeros((128, 256), DTYPES["bfloat16"])
-    tirx.compile(gemm.widen.specialize(dtype=dtype), target="cpu")(numbers, gemm.pack_scales(codes), out)
+    build(gemm.widen.specialize(dtype=dtype))(numbers, gemm.pack_scales(codes), out)
     np.testing.assert_array_equal(out.astype("float64"), gemm.wide(numbers, codes))  # all are exact
 
 
@@ -476,7 +501,7 @@ def test_widen(dtype):
     ],
     ids=str,
 )
-def test_multiply(sizes, n, k, constants):
+def test_multiply(sizes, n, k, constants, build):
     rng = np.random.default_rng(n + k)
     sizes, dtype, gated = (
         np.array(sizes, "int32"),
@@ -491,7 +516,7 @@ def test_multiply(sizes, n, k, constants):
     live = ~np.isnan(want)
     width, out = want.shape[1], constants.get("OUT", "bfloat16")
     blocks = -(-width // 128)
-    exe = tirx.compile(gemm.multiply.specialize(SMS=4, **constants), target="cpu")
+    exe = build(gemm.multiply.specialize(SMS=4, **constants))
     for options in ({}, {"schedule": 3}) if k < 300 else ({},):
         c, scales = np.full(want.shape, np.nan, DTYPES[out]), np.zeros((rows // 128, blocks, 32, 4, 4), "uint8")
         exe(a, gemm.pack_scales(codes_a), b, gemm.pack_scales(codes_b), starts, sizes, alpha, c, scales, **options)
@@ -513,17 +538,17 @@ def test_multiply(sizes, n, k, constants):
             assert (error <= 1.01 * limit)[live].all()
 
 
-def test_combine():
+def test_combine(build):
     rng = np.random.default_rng(6)
     c = rng.standard_normal((40, 264)).astype(DTYPES["bfloat16"])
     places, weights = rng.integers(-1, 40, (5, 3)).astype("int32"), rng.uniform(0, 1, (5, 3)).astype("float32")
     out = np.full((5, 264), np.nan, DTYPES["bfloat16"])
-    tirx.compile(gemm.combine.specialize(CHOICES=3, THREADS_A_TOKEN=32), target="cpu")(c, places, weights, out)
+    build(gemm.combine.specialize(CHOICES=3, THREADS_A_TOKEN=32))(c, places, weights, out)
     rows = np.where((places >= 0)[..., None], c[places].astype("float64"), 0)
     near(out, (rows * weights[..., None]).sum(1), "bfloat16")
 
 
-def test_a_layer_of_experts():
+def test_a_layer_of_experts(build):
     """From tokens to tokens: what one kernel writes the next one reads."""
     rng = np.random.default_rng(7)
     tokens, experts, choices, k, hidden = 50, 3, 2, 128, 128
@@ -535,7 +560,7 @@ def test_a_layer_of_experts():
     rows = 128 * experts
 
     def run(kernel, *args, **constants):
-        tirx.compile(kernel.specialize(**constants), target="cpu")(*args)
+        build(kernel.specialize(**constants))(*args)
 
     starts, sizes = np.zeros(experts, "int32"), np.zeros(experts, "int32")
     places = np.zeros((tokens, choices), "int32")
