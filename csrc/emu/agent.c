@@ -39,7 +39,7 @@ tx_act_report(const tx_act *a, uint32_t lane, const char *kind)
 tx_issue
 tx_act_issue(const tx_act *a, uint32_t lane, bool async_proxy)
 {
-    tx_issue i = {a->vm, a->f, lane, a->in->site, async_proxy, tx_site_of(a->vm, a->in->site)->role};
+    tx_issue i = {a->vm, a->f, lane, a->in->site, async_proxy, tx_site_of(a->vm, a->in->site)->role, false};
     return i;
 }
 

@@ -132,6 +132,7 @@ typedef struct tx_issue {
     uint32_t lane, site;
     bool async_proxy;
     const char *role; /* "copy", "wgmma" */
+    bool atomic;      /* others may do the same to the same bytes */
 } tx_issue;
 /* NULL with checks off */
 tx_order *tx_shadow_order(const tx_cta *cta);
@@ -140,6 +141,7 @@ bool tx_shadow_issue_write(const tx_issue *i, const tx_span_of *s);
 bool tx_shadow_issue_read(const tx_issue *i, const tx_span_of *s);
 /* The work is complete for those that see `agent` (a thread, or an engine's column) from now on. */
 void tx_shadow_done_write(const tx_vm *vm, const tx_span_of *s, uint32_t agent, uint32_t site);
+void tx_shadow_done_atomic(const tx_vm *vm, const tx_span_of *s, uint32_t agent, uint32_t site);
 void tx_shadow_done_read(const tx_vm *vm, const tx_span_of *s, uint32_t agent, uint32_t site);
 /* A synchronous access of a lane to bytes of shared memory. */
 bool tx_shadow_touch(const tx_issue *i, const tx_span_of *s, uint8_t kind);
@@ -195,6 +197,7 @@ tx_cta *tx_act_peer(const tx_act *a, uint32_t lane, uint32_t rank);
 bool tx_act_elsewhere(const tx_act *a, uint32_t lane, uint32_t rank, tx_where *to, tx_where *bar);
 tx_emu_report *tx_act_report(const tx_act *a, uint32_t lane, const char *kind);
 tx_issue tx_act_issue(const tx_act *a, uint32_t lane, bool async_proxy);
+void tx_act_reduction(const tx_act *a, int32_t *op, unsigned *kind); /* copy.c: TX_ATOM_*, kind of dtype */
 static inline bool
 tx_act_has(const tx_act *a, enum tx_ptx_token t)
 {
@@ -211,6 +214,8 @@ bool tx_mbar_signal(tx_vm *vm, tx_cta *cta, tx_mbar *b, uint32_t bytes, uint32_t
 void tx_mbar_fence_init(const tx_act *a, uint32_t lanes);
 /* May an engine signal this barrier? Checks its address, life and fences. NULL: reported. */
 tx_mbar *tx_mbar_for_engine(const tx_act *a, uint32_t lane, const tx_where *w);
+/* The same through the generic proxy, which asks for no fence. */
+tx_mbar *tx_mbar_for_store(const tx_act *a, uint32_t lane, const tx_where *w);
 bool tx_mbar_wait_text(tx_vm *vm, tx_frag *f, tx_emu_report *r, char *text, size_t size);
 
 /* ---- engine.c ---------------------------------------------------------------------------------------------------- */
@@ -222,7 +227,8 @@ enum tx_work_end { TX_END_MBAR, TX_END_GROUP, TX_END_CP, TX_END_ARRIVE, TX_END_T
 struct tx_work {
     tx_work *next;
     uint8_t end; /* tx_work_end */
-    bool was_read, performed;
+    bool was_read, performed, atomic;
+    bool carries;          /* its data with it: what another CTA waits for outlives the issuer */
     uint32_t thread, site; /* issuer: thread of the CTA */
     uint32_t group;        /* END_GROUP: of the thread, counted from its first */
     tx_cta *cta;           /* issuer's */
@@ -249,6 +255,7 @@ struct tx_engine {
     struct tx_tmem *tmem;            /* tensor memory, once it is used */
     struct tx_touch *touched;        /* cluster.c: what threads of other CTAs did last, by thread of the cluster */
     void *registers;                 /* wgmma.c: a warp's registers in flight */
+    bool refused;                    /* launch_control.c: a thread knows that no cluster is left */
 };
 tx_engine *tx_engine_new(const tx_cta *cta);
 void tx_engine_free(tx_engine *e);

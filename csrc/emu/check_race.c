@@ -485,12 +485,15 @@ issue_after_write(const tx_issue *i, tx_shadow *s, const tx_span_of *at, uint32_
 {
     const tx_order *o = s->order;
     uint32_t wtime = s->wtime[g], time = wtime & ~TX_TIME_CLOSER, who = s->wwho[g], writer = who >> TX_WHO_THREAD;
+    if (i->atomic && (who & TX_WHO_ATOMIC) && wtime != LIVE && time >= s->start)
+        return true; /* both are atomic */
     if (wtime == PENDING)
         return report_issue(i, s, at, g, "async", who, "", "begins before the end of another");
     if (wtime == LIVE)
         return report_issue(i, s, at, g, "mbarrier", 0, NULL, "touches a live mbarrier");
     if (time < s->start)
-        return write || report_issue(i, s, at, g, "uninitialised", 0, NULL, "reads what nobody has written");
+        return (write && !i->atomic) ||
+               report_issue(i, s, at, g, "uninitialised", 0, NULL, "reads what nobody has written");
     if (!tx_order_seen(o, thread, writer, time))
         return report_issue(i, s, at, g, "async", who, "store", "is not ordered after an earlier");
     if (i->async_proxy && writer < o->nthreads && !tx_order_fenced(o, thread, writer, time))
@@ -553,7 +556,7 @@ tx_shadow_issue_write(const tx_issue *i, const tx_span_of *at)
         if (!issue_one(i, s, at, g, thread, true))
             return false;
     }
-    for (uint32_t g = from, who = who_of(thread, i->site, false); g < to; g++)
+    for (uint32_t g = from, who = who_of(thread, i->site, i->atomic); g < to; g++)
         s->wtime[g] = PENDING, s->wwho[g] = who, s->rtime[g] = 0;
     memset(&s->slots[(size_t)from * SLOTS], 0, (size_t)(to - from) * SLOTS * sizeof *s->slots);
     return true;
@@ -588,6 +591,16 @@ tx_shadow_done_write(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uint
              who = who_of(agent, site, false);
     for (uint32_t g = from; g < to; g++)
         s->wtime[g] = time, s->wwho[g] = who;
+}
+
+void
+tx_shadow_done_atomic(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uint32_t site)
+{
+    uint32_t from, to;
+    tx_shadow_done_write(vm, at, agent, site);
+    if (span_granules(vm, at, &from, &to))
+        for (uint32_t g = from; g < to; g++)
+            at->cta->shadow->wwho[g] |= TX_WHO_ATOMIC;
 }
 
 void

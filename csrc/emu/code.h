@@ -177,7 +177,8 @@ tx_val tx_code_not(tx_code *g, tx_val v);
 /* code_mem.c */
 tx_val tx_code_load(tx_code *g, const tx_node *n, unsigned lane);
 void tx_code_store(tx_code *g, const tx_node *n);
-void tx_code_store_to(tx_code *g, const tx_node *load, tx_val v); /* into the element that `load` reads */
+void
+tx_code_store_to(tx_code *g, const tx_node *load, unsigned lane, tx_val v); /* into the element that `load` reads */
 void tx_code_alloc(tx_code *g, const tx_node *n, const tx_node *const *rest, uint32_t nrest);
 void tx_code_decl(tx_code *g, const tx_node *n);
 void tx_code_move_to(tx_code *g, uint32_t reg, bool row, bool masked, tx_val v); /* v into a given register */

@@ -484,14 +484,16 @@ tx_code_store(tx_code *g, const tx_node *n)
 }
 
 void
-tx_code_store_to(tx_code *g, const tx_node *load, tx_val v)
+tx_code_store_to(tx_code *g, const tx_node *load, unsigned lane, tx_val v)
 {
     tx_storage st = storage_of(g, load);
-    tx_val idx = code_mem_flat_index(g, load->arg[0], 1, 0);
+    tx_val idx = code_mem_flat_index(g, load->arg[0], tx_lanes(load->u.buf->dtype), lane);
     uint32_t site = check_dims(g, load, 1, 0, &st, "store");
     v = tx_code_cast(g, tx_scalar_of(load->u.buf->dtype), v);
-    if (v.form != VF_NONE && idx.form != VF_NONE)
-        store_one(g, load, &st, idx, v, site, 0);
+    if (v.form != VF_NONE && idx.form != VF_NONE) {
+        store_one(g, load, &st, idx, v, site, lane);
+        code_mem_whole(g, &st, load->u.buf, lane);
+    }
 }
 
 /* ---- allocations ------------------------------------------------------------------------------------------------- */

@@ -158,19 +158,32 @@ is_memory(const tx_ptx_operand *o)
     return o->kind == TX_PTX_ADDR && strcmp(o->type, "tmem") != 0;
 }
 
+static const tx_ptx_ty HALF = {'b', 64, 1, 0}; /* of 128 bits */
+
 /* Fills op.in and op.out; gives false when the instruction is not for a function. */
 static bool
 code_ptx_gather(parts *p, tx_val *result)
 {
     tx_ptx_op *k = &p->op;
     bool agent = k->emu->how == PH_AGENT || k->emu->how == PH_MATRIX;
+    bool only_writes = strcmp(k->emu->name, "clc_query") == 0; /* its `+` is for a guard, which keeps the old value */
     unsigned most_in = agent ? TX_PTX_IN_MAX : TX_PTX_IN, most_out = agent ? TX_PTX_OUT_MAX : TX_PTX_OUT;
     for (uint32_t i = 0; i < p->call->nargs; i++) {
         tx_ptx_ty t = arg_type(p, i);
         bool sunk = tx_ptx_is_sunk(p->call, i), write = code_ptx_is_written(p, i);
-        if (t.bits * t.lanes > 64 || k->nin >= most_in || k->nout >= most_out)
+        if (k->nin + 1u >= most_in || k->nout + 1u >= most_out)
             return code_ptx_unsupported(p), false;
-        if (tx_ptx_mode(p->call, i) != 'w') {
+        if (t.bits == 128) { /* the halves, one after the other */
+            for (unsigned half = 0; half < 2; half++) {
+                if (tx_ptx_mode(p->call, i) == 'w')
+                    result[k->nout] = tx_val_new(p->g, TX_U64, true), k->out_t[k->nout] = HALF,
+                    k->out[k->nout] = tx_code_vreg(p->g, result[k->nout]), k->nout++;
+                else
+                    add_in(p, i, HALF, tx_code_expr(p->g, p->n->arg[i], half));
+            }
+            continue;
+        }
+        if (!(code_ptx_is_written(p, i) && only_writes) && tx_ptx_mode(p->call, i) != 'w') {
             tx_val v = agent && is_memory(code_ptx_operand_of(p, i)) ? code_ptx_pointer(p, i) : read_arg(p, i);
             if (v.form == VF_NONE || v.vt == VT_NONE)
                 return false;
@@ -192,9 +205,10 @@ store_results(parts *p, const tx_val *result)
     uint32_t r = 0;
     for (uint32_t i = 0; i < p->call->nargs; i++)
         if (code_ptx_is_written(p, i)) {
-            if (!tx_ptx_is_sunk(p->call, i))
-                tx_code_store_to(p->g, p->n->arg[i]->arg[0], result[r]);
-            r++;
+            unsigned halves = arg_type(p, i).bits == 128 ? 2 : 1;
+            for (unsigned half = 0; half < halves; half++, r++)
+                if (!tx_ptx_is_sunk(p->call, i))
+                    tx_code_store_to(p->g, p->n->arg[i]->arg[0], half, result[r]);
         }
 }
 
@@ -373,7 +387,8 @@ tx_code_ptx_granule(const tx_node *n)
     int64_t least = 16;
     p.row = &tx_ptx_rows(&nrows)[p.call->row];
     p.op.emu = tx_ptx_emu_of(p.call->row);
-    if (p.op.emu->how != PH_LD && p.op.emu->how != PH_ST && p.op.emu->how != PH_ATOM)
+    if (p.op.emu->how != PH_LD && p.op.emu->how != PH_ST && p.op.emu->how != PH_ATOM &&
+        strcmp(p.op.emu->name, "st_async") != 0 && strcmp(p.op.emu->name, "red_async") != 0)
         return least;
     for (uint32_t i = 0; i < p.call->nargs; i++) {
         tx_ptx_ty t = arg_type(&p, i);
@@ -449,14 +464,23 @@ code_ptx_load(parts *p)
     uint32_t where = site(p, "load"), n = count_data(p, 'w'), r = 0;
     if (ptr.form == VF_NONE)
         return;
-    if (n > TX_PTX_OUT || arg_type(p, 0).bits > 64) {
+    if (n > TX_PTX_OUT) {
         code_ptx_unsupported(p);
         return;
     }
     for (uint32_t i = 0; i < p->call->nargs; i++) {
         if (!code_ptx_is_written(p, i))
             continue;
-        unsigned size = arg_type(p, i).bits / 8u;
+        unsigned size = arg_type(p, i).bits * arg_type(p, i).lanes / 8u;
+        if (size == 16) {
+            for (unsigned half = 0; half < 2; half++) {
+                v[half] = tx_code_deref(p->g, tx_code_ptr_add(p->g, ptr, tx_val_int(TX_I64, half), 8), TX_U64,
+                                        TX_GLOBAL, where);
+                if (!half)
+                    aligned(p, size);
+            }
+            break;
+        }
         if (!tx_ptx_is_sunk(p->call, i)) {
             v[r] = tx_code_deref(p->g, tx_code_ptr_add(p->g, ptr, tx_val_int(TX_I64, r), size),
                                  element_dtype(p->n->arg[i]), TX_GLOBAL, where);
@@ -481,13 +505,15 @@ code_ptx_store(parts *p)
     for (uint32_t i = 0; i < p->call->nargs; i++) {
         if (code_ptx_operand_of(p, i)->kind != TX_PTX_REG || strcmp(code_ptx_operand_of(p, i)->name, "pol") == 0)
             continue;
-        size = arg_type(p, i).bits / 8u;
-        if (n > TX_PTX_OUT || size > 8) {
+        size = arg_type(p, i).bits * arg_type(p, i).lanes / 8u;
+        if (n > TX_PTX_OUT) {
             code_ptx_unsupported(p);
             return;
         }
         sunk[r] = tx_ptx_is_sunk(p->call, i);
         v[r++] = tx_code_expr(p->g, p->n->arg[i], 0);
+        if (size == 16)
+            v[r++] = tx_code_expr(p->g, p->n->arg[i], 1), size = 8, n = 2;
     }
     for (uint32_t i = 0; i < r; i++)
         if (!sunk[i] && v[i].form != VF_NONE) {
@@ -525,7 +551,12 @@ code_ptx_atomic(parts *p)
         if (code_ptx_operand_of(p, i)->kind == TX_PTX_REG && !code_ptx_is_written(p, i) &&
             strcmp(code_ptx_operand_of(p, i)->name, "pol") != 0) {
             t = arg_type(p, i);
-            if (n >= TX_PTX_OUT || t.bits > 64 || t.bits < 16) {
+            if (t.bits == 128) {
+                p->op.emu = &tx_wide_atomic;
+                by_agent(p);
+                return;
+            }
+            if (n >= TX_PTX_OUT || t.bits < 16) {
                 code_ptx_unsupported(p);
                 return;
             }
@@ -627,6 +658,14 @@ instruction(parts *p)
         return;
     case PH_AGENT:
     case PH_MATRIX: by_agent(p); return;
+    case PH_MULTIMEM: /* one replica: ordinary memory */
+        if (tx_has_tok(&p->op, TK_ld_reduce))
+            code_ptx_load(p);
+        else if (tx_has_tok(&p->op, TK_st))
+            code_ptx_store(p);
+        else
+            code_ptx_atomic(p);
+        return;
     case PH_NOTHING: tx_code_emit(p->g, V_FENCE, 0, 0, 0, 0, 0, 0); return;
     default: code_ptx_unsupported(p); return;
     }

@@ -117,8 +117,8 @@ TX_PTX_AGENT(bulk_copy)
 }
 
 /* Type and operation of a reduction from the modifiers. */
-static void
-reduction_of(const tx_act *a, int32_t *op, unsigned *kind)
+void
+tx_act_reduction(const tx_act *a, int32_t *op, unsigned *kind)
 {
     static const struct {
         uint8_t tok, op;
@@ -141,7 +141,7 @@ TX_PTX_AGENT(bulk_reduce)
 {
     int32_t op;
     unsigned kind;
-    reduction_of(a, &op, &kind);
+    tx_act_reduction(a, &op, &kind);
     for (uint32_t left = a->f->m; left; left &= left - 1)
         if (bulk_issue(a, tx_first_lane(left), op, kind) != TX_RUN_ON)
             return TX_RUN_STOP;

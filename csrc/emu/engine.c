@@ -74,7 +74,7 @@ tx_engine_begin(tx_vm *vm, tx_cta *cta)
     free_clocks(e);
     if (e->tmem)
         memset(e->tmem, 0, sizeof *e->tmem);
-    e->nbars = e->last_bar = 0;
+    e->nbars = e->last_bar = 0, e->refused = false;
     memset(e->cp_group, 0, n * sizeof *e->cp_group);
     memset(e->bulk_group, 0, n * sizeof *e->bulk_group);
     tx_free(e->registers);
@@ -191,7 +191,7 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
     } else {
         ok = tx_work_move(vm, w);
         for (uint32_t i = 0; i < w->ndst && b; i++)
-            tx_shadow_done_write(vm, &w->dst[i], b->agent, w->site);
+            (w->atomic ? tx_shadow_done_atomic : tx_shadow_done_write)(vm, &w->dst[i], b->agent, w->site);
         for (uint32_t i = 0; i < w->nsrc && b; i++)
             tx_shadow_done_read(vm, &w->src[i], b->agent, w->site);
     }
@@ -494,7 +494,7 @@ tx_engine_end(tx_vm *vm, tx_cta *cta)
     tx_engine *e = cta->engine;
     for (tx_work *w = e->first, *next; w; w = next) { /* a commit that nobody waits for completes, too */
         next = w->next;
-        if (w->end != TX_END_COMMIT)
+        if (w->end != TX_END_COMMIT && !(w->carries && w->bar_cta != cta))
             continue;
         if (!finish_mbar(vm, cta, w))
             return false;

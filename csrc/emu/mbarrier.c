@@ -453,16 +453,23 @@ tx_mbar_fence_init(const tx_act *a, uint32_t lanes)
 }
 
 tx_mbar *
-tx_mbar_for_engine(const tx_act *a, uint32_t lane, const tx_where *w)
+tx_mbar_for_store(const tx_act *a, uint32_t lane, const tx_where *w)
 {
-    tx_mbar *b = tx_mbar_at(w->cta, w->off);
-    tx_order *o = tx_shadow_order(w->cta);
-    uint32_t me = tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES + lane);
+    tx_mbar *b = w->space == TX_GLOBAL ? NULL : tx_mbar_at(w->cta, w->off);
     if (!b) {
         complain(a, lane, w, "there is no mbarrier here: nobody has initialised it", 0, 0);
         return NULL;
     }
-    if (!init_seen(a, lane, w, b))
+    return init_seen(a, lane, w, b) ? b : NULL;
+}
+
+tx_mbar *
+tx_mbar_for_engine(const tx_act *a, uint32_t lane, const tx_where *w)
+{
+    tx_mbar *b = tx_mbar_for_store(a, lane, w);
+    tx_order *o = tx_shadow_order(w->cta);
+    uint32_t me = tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES + lane);
+    if (!b)
         return NULL;
     if (!o || tx_order_fenced(o, me, b->init_thread, b->init_time))
         return b;

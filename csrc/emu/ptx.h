@@ -25,7 +25,8 @@
     X(kind__f16) X(kind__tf32) X(kind__f8f6f4) X(kind__i8) X(kind__mxf8f6f4) X(kind__mxf4) X(kind__mxf4nvf4) \
     X(scale_vec__1X) X(scale_vec__2X) X(scale_vec__4X) X(block16) X(block32) \
     X(global_address) X(rank) X(box_dim) X(global_dim) X(element_stride) X(global_stride) X(elemtype) \
-    X(interleave_layout) X(swizzle_mode) X(fill_mode) X(cta) X(cluster) X(gpu) X(sys) X(release) X(acquire) X(acq_rel) X(sc) X(volatile) X(trans) X(m8n8) X(tf32) X(e4m3) X(e5m2)
+    X(interleave_layout) X(swizzle_mode) X(fill_mode) X(cta) X(cluster) X(gpu) X(sys) X(release) X(acquire) X(acq_rel) X(sc) X(volatile) X(trans) X(m8n8) X(tf32) X(e4m3) X(e5m2) \
+    X(ld_reduce) X(st) X(is_canceled)
 // clang-format on
 enum tx_ptx_token {
 #define X(n) TK_##n,
@@ -85,6 +86,7 @@ enum tx_ptx_how {
     PH_NOTHING,
     PH_AGENT,
     PH_MATRIX,
+    PH_MULTIMEM,
     PH_LATER
 };
 struct tx_act;
@@ -121,6 +123,7 @@ uint64_t tx_ptx_get(const tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint
 void tx_ptx_put(tx_frag *f, const tx_vreg *r, const tx_ptx_ty *t, uint32_t lane, uint64_t v);
 const char *tx_ptx_slot(const tx_ptx_op *k, const char *slot); /* the chosen token, NULL: none */
 extern const tx_ptx_emu tx_mbar_wait_loop;                     /* T.cuda.mbarrier_wait */
+extern const tx_ptx_emu tx_wide_atomic;                        /* atom.b128 */
 
 /* ptx_round.c: numbers and codes. A number is (h + l) * 2^e, l below half a unit of h or 0. */
 enum tx_ptx_rnd { RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNA };

@@ -122,12 +122,11 @@ TX_PTX_ROW(activemask, PH_ACTIVE)
 TX_PTX_ROW(nop_hint, PH_NOTHING)
 TX_PTX_ROW(discard, PH_NOTHING)
 TX_PTX_ROW(griddep, PH_NOTHING)
+TX_PTX_ROW(multimem, PH_MULTIMEM)
 
 /* ---- not emulated yet: the asynchronous hardware ------------------------------------------------------------------- */
 
 // clang-format off
 #define LATER(n) TX_PTX_ROW(n, PH_LATER)
-LATER(clc_try) LATER(clc_query) LATER(tc_mma_sp)
-LATER(wgmma_sp)
-LATER(st_bulk) LATER(st_async) LATER(red_async) LATER(multimem)
-    // clang-format on
+LATER(tc_mma_sp)
+// clang-format on

@@ -445,6 +445,22 @@ cta_number(const struct tx_launch_state *s, uint64_t i)
     return s->step ? (i * s->step + s->offset) % s->nctas : i;
 }
 
+bool
+tx_sched_cancel(tx_vm *vm, uint32_t *first)
+{
+    struct tx_launch_state *s = vm->shared_state;
+    const uint32_t *c = vm->l->cluster;
+    uint64_t per = (uint64_t)c[0] * c[1] * c[2], at = __atomic_fetch_add(&s->next, per, __ATOMIC_RELAXED);
+    tx_cta cta;
+    if (at >= s->nctas)
+        return false;
+    __atomic_fetch_add(&s->finished, per, __ATOMIC_RELAXED);
+    memset(&cta, 0, sizeof cta);
+    place_cta(&cta, vm->l->grid, c, cta_number(s, at));
+    memcpy(first, cta.id, sizeof cta.id);
+    return true;
+}
+
 /* Looks at the clock now and then, and at the keyboard every POLL_MS. */
 typedef struct pulse {
     int64_t last;

@@ -16,4 +16,7 @@ int tx_barrier_stuck(tx_vm *vm,
                      tx_cta *cta); /* nothing of the CTA can run: a report, or with checks off a partial warp counts */
 void tx_barrier_meet(tx_vm *vm, tx_cta *cta, uint32_t which); /* all have met: the CTA's threads go on */
 
+/* sched.c: takes a cluster that has not started from the launch; the coordinates of its first CTA. false: none is left */
+bool tx_sched_cancel(tx_vm *vm, uint32_t *first);
+
 #endif

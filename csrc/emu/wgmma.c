@@ -27,9 +27,10 @@ typedef struct wg_operand { /* a matrix in shared memory */
 typedef struct wg_job {
     const tx_ptx_op *k;
     wg_operand a, b;
-    bool a_in_registers, accumulate, negate, half, integers, signed_a, signed_b, saturate;
+    bool a_in_registers, accumulate, negate, half, integers, signed_a, signed_b, saturate, sparse;
     uint8_t fmt_a, fmt_b, es;
-    uint16_t n, kk;
+    uint16_t n, kk, kb;      /* kk: products of an element; kb: rows of B, twice as many where A is sparse */
+    uint16_t kept[ROWS][16]; /* sparse: row of B for each element of a row of A */
     uint32_t regs[4][TX_LANES];
 } wg_job;
 
@@ -138,7 +139,8 @@ wg_chunk(const wg_walk *o, uint32_t r, uint32_t k)
 {
     uint32_t w = o->w, at;
     if (!o->mn_major)
-        at = w ? r % 8 * w + r / 8 * o->sbo + k * o->es : r % 8 * 16 + r / 8 * o->sbo + k / o->per * o->lbo;
+        at = w ? r % 8 * w + r / 8 * o->sbo + (k * o->es < w ? k * o->es : k * o->es % w + k * o->es / w * o->lbo)
+               : r % 8 * 16 + r / 8 * o->sbo + k / o->per * o->lbo;
     else
         at = w ? r * o->es % w + r * o->es / w * o->lbo + k % 8 * w + k / 8 * o->sbo
                : r / o->per * o->sbo + k % 8 * 16 + k / 8 * o->lbo;
@@ -231,7 +233,7 @@ wg_codes(const wg_job *j, const tx_cta *cta, uint32_t (*x)[MOST_K], uint32_t (*y
         const wg_operand *o = which ? &j->b : &j->a;
         uint32_t (*to)[MOST_K] = which ? y : x, per = 16u / j->es;
         wg_walk walk = wg_walk_of(o, j->es);
-        EACH_CHUNK(o, j->es, j->kk, r, k)
+        EACH_CHUNK(o, j->es, which ? j->kb : j->kk, r, k)
         {
             const uint8_t *p = cta->shared + wg_chunk(&walk, r, k);
             for (uint32_t i = 0; i < per; i++)
@@ -258,20 +260,23 @@ wg_slow(tx_vm *vm, const wg_job *j, tx_frag *f)
             x[r][k] ^= sign[j->fmt_a];
         for (uint32_t c = 0; c < j->n; c++) {
             uint32_t *cell = wg_cell(j, f, r, c, &lane), shift = j->half ? c % 2 * 16 : 0;
+            uint32_t met[16], *col = j->sparse ? met : y[c];
+            for (uint32_t k = 0; j->sparse && k < j->kk; k++)
+                met[k] = y[c][j->kept[r][k]];
             uint32_t old = !j->accumulate ? 0 : j->half ? cell[lane] >> shift & 0xffff : cell[lane], v;
             if (j->integers) {
                 int64_t sum = (int32_t)old;
                 for (uint32_t k = 0; k < j->kk; k++)
                     sum += (j->signed_a ? (int8_t)x[r][k] : (int32_t)x[r][k]) *
-                           (j->signed_b ? (int8_t)y[c][k] : (int32_t)y[c][k]);
+                           (j->signed_b ? (int8_t)col[k] : (int32_t)col[k]);
                 sum = !j->saturate ? sum : sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
                 v = (uint32_t)sum;
             } else if (vm->o->hardware_numerics)
-                v = tx_dot_exact(&how, x[r], y[c], j->kk, old);
+                v = tx_dot_exact(&how, x[r], col, j->kk, old);
             else {
                 float s = tx_dot_float(how.c, old);
                 for (uint32_t k = 0; k < j->kk; k++)
-                    s += tx_dot_float(j->fmt_a, x[r][k]) * tx_dot_float(j->fmt_b, y[c][k]);
+                    s += tx_dot_float(j->fmt_a, x[r][k]) * tx_dot_float(j->fmt_b, col[k]);
                 memcpy(&v, &s, 4);
                 v = j->half ? (s != s ? 0x7fff : (uint32_t)tx_encode(TX_F16, (double)s)) : s != s ? 0x7fffffff : v;
             }
@@ -334,7 +339,7 @@ wg_perform(tx_vm *vm, tx_work *w, tx_frag *f)
 {
     const wg_job *j = w->data;
     bool sixteen = (j->fmt_a == FM_F16 || j->fmt_a == FM_BF16) && j->fmt_a == j->fmt_b;
-    if (sixteen && !j->half && !vm->o->hardware_numerics)
+    if (sixteen && !j->half && !j->sparse && !vm->o->hardware_numerics)
         wg_fast(vm, j, f);
     else
         wg_slow(vm, j, f);
@@ -369,6 +374,20 @@ wg_number(const tx_act *a, const char *name, int64_t otherwise)
                                                    : (int64_t)(int32_t)tx_act_in(a, i, tx_first_lane(a->f->m));
 }
 
+/* Which two of four rows of B a pair of A's elements meets: as mma.sp.m16n8k32 has it, for the 16 rows of the warp. */
+static void
+wg_metadata(const tx_act *a, wg_job *j)
+{
+    uint32_t sel = (uint32_t)wg_number(a, "se", 0) & 1, room[TX_LANES];
+    const uint32_t *meta = tx_act_row(a, tx_act_find(a->k, "me"), room);
+    for (uint32_t r = 0; r < ROWS; r++)
+        for (uint32_t k = 0; k < 16; k++) {
+            uint32_t group = k / 2, nibble = group % 4 + r / 8 * 4,
+                     word = meta[r % 8 * 4 + 2 * sel + group / 4] >> 4 * nibble;
+            j->kept[r][k] = (uint16_t)(4 * group + (word >> 2 * (k % 2) & 3));
+        }
+}
+
 static void
 wg_describe(const tx_act *a, wg_job *j)
 {
@@ -382,6 +401,9 @@ wg_describe(const tx_act *a, wg_job *j)
         j->n = (uint16_t)strtol(shape + 4, &k, 10);
         j->kk = (uint16_t)strtol(k + 1, NULL, 10);
     }
+    j->kb = j->kk;
+    if ((j->sparse = tx_act_find(a->k, "me") >= 0))
+        j->kk /= 2, wg_metadata(a, j);
     j->integers = tx_act_has(a, TK_s32);
     j->half = !j->integers && a->k->nout * 4u == j->n;
     j->signed_a = at && *at == 's', j->signed_b = bt && *bt == 's';
@@ -489,14 +511,14 @@ TX_PTX_AGENT(wgmma)
     wg_job j;
     wg_describe(a, &j);
     if (!tx_act_whole(a) || (!j.a_in_registers && !wg_inside(a, &j.a, j.es, j.kk, "A")) ||
-        !wg_inside(a, &j.b, j.es, j.kk, "B"))
+        !wg_inside(a, &j.b, j.es, j.kb, "B"))
         return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
     if (!vm->late && !vm->hooks) { /* nobody can tell */
         tx_work at_once = {.data = &j};
         wg_perform(vm, &at_once, a->f);
         return TX_RUN_ON;
     }
-    uint32_t chunks = vm->hooks ? (ROWS + j.n) * j.kk * j.es / 16 : 0;
+    uint32_t chunks = vm->hooks ? (ROWS * j.kk + (uint32_t)j.n * j.kb) * j.es / 16 : 0;
     tx_work *w = tx_work_new(a, 0, TX_END_WGMMA, chunks, sizeof j);
     if (!w)
         return TX_RUN_STOP;
@@ -507,7 +529,7 @@ TX_PTX_AGENT(wgmma)
         if (!j.a_in_registers)
             w->nsrc = wg_spans(&j.a, cta, j.es, j.kk, w->src);
         if (a->f->warp->index % 4 == 0) /* one warp for the warpgroup */
-            w->nsrc += wg_spans(&j.b, cta, j.es, j.kk, w->src + w->nsrc);
+            w->nsrc += wg_spans(&j.b, cta, j.es, j.kb, w->src + w->nsrc);
         bool ok = wg_take_registers(a, &j);
         for (uint32_t s = 0; ok && s < w->nsrc; s++)
             ok = tx_shadow_issue_read(&i, &w->src[s]);
@@ -522,6 +544,8 @@ TX_PTX_AGENT(wgmma)
     }
     return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
 }
+
+const tx_ptx_emu tx_emu_ptx_wgmma_sp = {"wgmma", PH_AGENT, NULL, NULL, agent_wgmma};
 
 TX_PTX_AGENT(wgmma_fence)
 {

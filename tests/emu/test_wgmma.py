@@ -28,7 +28,7 @@ MODE = {0: 0, 128: 1, 64: 2, 32: 3}
 SCHEDULES = ["late", "early", *range(4)]
 
 
-# ---- images of shared memory, written out from the pictures of the layouts -------------------------------------------
+# ---- images of shared memory, written out from the pictures of the layouts ------------------------------------------
 
 
 def k_major(m, swizzle, at=0):
@@ -72,7 +72,7 @@ KERNEL = """
 from tirx.script import tirx as T
 
 @T.prim_func
-def k(A: T.Buffer(({na},), "uint8"), B: T.Buffer(({nb},), "uint8"), R: T.Buffer((128, 4), "uint32"),
+def k(A: T.Buffer(({na},), "uint8"), B: T.Buffer(({nb},), "uint8"), R: T.Buffer((128, {words}), "uint32"),
       C: T.Buffer((128, {regs}), {acc!r}), D: T.Buffer((128, {regs}), {acc!r})):
     T.device_entry()
     bx = T.cta_id([1])
@@ -80,14 +80,14 @@ def k(A: T.Buffer(({na},), "uint8"), B: T.Buffer(({nb},), "uint8"), R: T.Buffer(
     sa = T.alloc_shared(({na},), "uint8", align=1024)
     sb = T.alloc_shared(({nb},), "uint8", align=1024)
     acc = T.alloc_local(({regs},), {acc!r})
-    r = T.alloc_local((4,), "uint32")
+    r = T.alloc_local(({words},), "uint32")
     for i in range({ta}):
         if i * 128 + tx < {na}:
             sa[i * 128 + tx] = A[i * 128 + tx]
     for i in range({tb}):
         if i * 128 + tx < {nb}:
             sb[i * 128 + tx] = B[i * 128 + tx]
-    for i in range(4):
+    for i in range({words}):
         r[i] = R[tx, i]
     T.ptx.fence.proxy.async_.shared__cta()
     T.cuda.cta_sync()
@@ -96,7 +96,7 @@ def k(A: T.Buffer(({na},), "uint8"), B: T.Buffer(({nb},), "uint8"), R: T.Buffer(
     da: T.let = T.uint64({da}) | T.cast(T.cuda.cvta_generic_to_shared(sa.ptr_to([{at_a}])) >> T.uint32(4), "uint64")
     db: T.let = T.uint64({db}) | T.cast(T.cuda.cvta_generic_to_shared(sb.ptr_to([{at_b}])) >> T.uint32(4), "uint64")
     T.ptx.wgmma.fence.sync.aligned()
-    T.ptx["wgmma.mma_async.sync.aligned.{op}"](*acc, {a}, db, T.bool({scale_d}){tail})
+    T.ptx["wgmma.mma_async{sp}.sync.aligned.{op}"](*acc, {a}, db, {meta}T.bool({scale_d}){tail})
     T.ptx.wgmma.commit_group.sync.aligned()
     T.ptx.wgmma.wait_group.sync.aligned(0)
     for i in range({regs}):
@@ -130,7 +130,23 @@ def collect(d, n, half):
     return c
 
 
-def wgmma(op, a, b, c, a_image, b_image, *, half=False, floats=True, registers=False, scale_d=True, tail="", **options):
+def wgmma(
+    op,
+    a,
+    b,
+    c,
+    a_image,
+    b_image,
+    *,
+    half=False,
+    floats=True,
+    registers=False,
+    scale_d=True,
+    tail="",
+    meta=None,
+    select=0,
+    **options,
+):
     """The (64, N) codes of D. a (64, K), b (N, K); images as k_major and mn_major give them, with the swizzle."""
     (ia, lbo_a, sbo_a, at_a), swz_a = a_image
     (ib, lbo_b, sbo_b, at_b), swz_b = b_image
@@ -142,10 +158,13 @@ def wgmma(op, a, b, c, a_image, b_image, *, half=False, floats=True, registers=F
     for i in range(4):
         for e in range(per):
             r[:, i] |= codes[16 * W + G + 8 * (i % 2), per * Q + 4 * per * (i // 2) + e] << np.uint32(32 // per * e)
+    if meta is not None:
+        r = np.concatenate([r, meta[:, None]], 1)
     text = KERNEL.format(
         na=len(ia), nb=len(ib), regs=regs.shape[1], acc=acc, ta=-(-len(ia) // 128), tb=-(-len(ib) // 128), at_a=at_a,
         at_b=at_b, da=descriptor(lbo_a, sbo_a, swz_a), db=descriptor(lbo_b, sbo_b, swz_b), op=op, scale_d=scale_d,
-        a="*r" if registers else "da", tail=tail,
+        a="r[0], r[1], r[2], r[3]" if registers else "da", tail=tail, words=r.shape[1],
+        sp=".sp" if meta is not None else "", meta=f"r[4], {select}, " if meta is not None else "",
     )  # fmt: skip
     d = np.zeros(regs.shape, "uint32")
     exe = tirx.compile(tirx.from_source(text), target="cpu")
@@ -190,6 +209,63 @@ def test_mn_major(major_a, major_b, swizzle):
             "m64n32k16.f32.bf16.bf16", a, b, c.view("uint32"), *images, tail=f", 1, 1, {major_a}, {major_b}", **options
         )
         np.testing.assert_array_equal(d.view("float32"), product(a, b) + c)
+
+
+# ---- sparse A: two of four along K, named by metadata ---------------------------------------------------------------
+
+
+def k_major_wide(m, swizzle):
+    """k_major of rows of 64 bytes."""
+    rows = m.view("uint8").reshape(len(m) // 8, 8, 4, 16)
+    if not swizzle:
+        return rows.transpose(2, 0, 1, 3).reshape(-1).copy(), len(m) * 16, 128, 0
+    pieces = swizzle // 16
+    image = np.full((len(m) // 8, 8, pieces, 16), 0x7F, "uint8")
+    for r in range(8):
+        for p in range(4):
+            image[:, r, p ^ (r * pieces // 8)] = rows[:, r, p]
+    return image.reshape(-1), 16, 8 * swizzle, 0
+
+
+def sparse(seed, fmt, select):
+    """A with two of four, its kept elements, and the metadata of each thread."""
+    r = np.random.default_rng(seed)
+    kept = np.sort(np.argsort(r.random((64, 8, 4)), 2)[..., :2], 2)
+    short = some((64, 8, 2), fmt, seed + 1)
+    full = np.zeros((64, 8, 4), short.dtype)
+    np.put_along_axis(full, kept, short, 2)
+    nibbles = (kept[..., 0] | kept[..., 1] << 2).astype("uint64")  # row, group
+    meta = r.integers(0, 2**32, 128).astype("uint32")  # what is not selected does not count
+    for t in range(128):
+        h = t % 4 - 2 * select
+        if 0 <= h < 2:
+            row = 16 * (t // 32) + t % 32 // 4
+            word = [nibbles[row + 8 * (n // 4), 4 * h + n % 4] << np.uint64(4 * n) for n in range(8)]
+            meta[t] = int(np.bitwise_or.reduce(word))
+    return full.reshape(64, 32), short.reshape(64, 16), meta
+
+
+@pytest.mark.parametrize("swizzle", [0, 64, 128])
+@pytest.mark.parametrize("select, registers", [(0, False), (1, False), (0, True), (1, True)])
+@pytest.mark.parametrize("fmt, major_b", [("f16", 0), ("bf16", 1)])
+def test_sparse(fmt, select, registers, swizzle, major_b):
+    full, short, meta = sparse(7, fmt, select)
+    b = some((32, 32), fmt, 2)
+    c = np.random.default_rng(3).integers(-50, 50, (64, 32)).astype("float32")
+    if major_b:  # blocks of rows, in them 32 rows of K: those of the first half and then the others
+        t = [mn_major(np.ascontiguousarray(b[:, k : k + 16]), swizzle) for k in (0, 16)]
+        wide = -(-64 // swizzle) if swizzle else 4
+        image = np.concatenate([x[0].reshape(wide, 2, -1) for x in t], 1)
+        of_b = (image.reshape(-1).copy(), *((32 * swizzle, 8 * swizzle) if swizzle else (128, 512)), 0)
+    else:
+        of_b = k_major_wide(b, swizzle)
+    tail = f", 1, 1, {major_b}" if registers else f", 1, 1, 0, {major_b}"
+    for options in ({}, {"check": False}, {"numerics": "hardware"}, {"schedule": "early"}):
+        d = wgmma(
+            f"m64n32k32.f32.{fmt}.{fmt}", short, b, c.view("uint32"), (k_major(short, swizzle), swizzle),
+            (of_b, swizzle), registers=registers, tail=tail, meta=meta, select=select, **options,
+        )  # fmt: skip
+        np.testing.assert_array_equal(d.view("float32"), product(full, b) + c)
 
 
 @pytest.mark.parametrize("n", [8, 64, 128, 200, 256])
@@ -242,7 +318,7 @@ def test_negation_and_overwriting(numerics):
         np.testing.assert_array_equal(d.view("float32") + 0.0, sa * sb * product(a, b) + 0.0)
 
 
-# ---- recorded dot products -------------------------------------------------------------------------------------------
+# ---- recorded dot products ------------------------------------------------------------------------------------------
 
 NAMES = ["f16", "bf16", "tf32", "e4m3", "e5m2", "f32"]
 ACCUM = [(m, x) for m, x in load.records("accum") if m["op"].startswith("wg_")]
@@ -267,7 +343,7 @@ def test_recorded_dot_products(index):
         np.testing.assert_array_equal(d[np.arange(n), np.arange(n)], x["d"][first : first + n])
 
 
-# ---- a pipeline ------------------------------------------------------------------------------------------------------
+# ---- a pipeline -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -362,7 +438,7 @@ def test_gemm_with_a_ring_of_tensor_copies(schedule, check):
     np.testing.assert_array_equal(c, product(a, b))
 
 
-# ---- reports ---------------------------------------------------------------------------------------------------------
+# ---- reports --------------------------------------------------------------------------------------------------------
 
 BODY = """
 from tirx.script import tirx as T
