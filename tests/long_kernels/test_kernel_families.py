@@ -34,7 +34,7 @@ DTYPES = {
     "float32": np.float32,
     "int32": np.int32,
 }
-SCHEDULES = [{}, {"schedule": "early"}, {"schedule": 3}, {"check": False}]
+SCHEDULES = [{}, {"schedule": "early"}, {"schedule": 3, "check": False}]
 
 # kernel, constants, architectures
 VARIANTS = [
