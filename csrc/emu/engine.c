@@ -14,7 +14,8 @@ tx_engine_new(const tx_cta *cta)
     e->cp_group = tx_calloc((size_t)cta->nwarps * TX_LANES, sizeof *e->cp_group);
     e->bulk_group = tx_calloc((size_t)cta->nwarps * TX_LANES, sizeof *e->bulk_group);
     e->wgmma_group = tx_calloc(cta->nwarps, sizeof *e->wgmma_group);
-    if (!e->cp_group || !e->bulk_group || !e->wgmma_group) {
+    e->wgmma_fenced = tx_calloc(cta->nwarps, sizeof *e->wgmma_fenced);
+    if (!e->cp_group || !e->bulk_group || !e->wgmma_group || !e->wgmma_fenced) {
         tx_engine_free(e);
         return NULL;
     }
@@ -54,6 +55,7 @@ tx_engine_free(tx_engine *e)
     tx_free(e->cp_group);
     tx_free(e->bulk_group);
     tx_free(e->wgmma_group);
+    tx_free(e->wgmma_fenced);
     tx_free(e->touched);
     tx_free(e->registers);
     tx_free(e);
@@ -80,6 +82,7 @@ tx_engine_begin(tx_vm *vm, tx_cta *cta)
     tx_free(e->registers);
     tx_free(e->touched);
     e->registers = NULL, e->touched = NULL;
+    memset(e->wgmma_fenced, 0, cta->nwarps * sizeof *e->wgmma_fenced);
     memset(e->wgmma_group, 0, cta->nwarps * sizeof *e->wgmma_group);
 }
 

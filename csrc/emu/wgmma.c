@@ -68,11 +68,24 @@ tx_wgmma_report(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, uint32_
     return tx_report_end(vm, r);
 }
 
+static bool
+wg_registers(tx_vm *vm, tx_cta *cta)
+{
+    tx_engine *e = cta->engine;
+    if (!e->registers)
+        e->registers = tx_calloc((size_t)cta->nwarps * (vm->p->ninits + 1), sizeof(wg_register));
+    return e->registers || tx_vm_nomem(vm) == TX_RUN_ON;
+}
+
 int
 tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in)
 {
     uint32_t init = in->op == V_SETI_C ? in->a : in->c + (uint32_t)tx_reg(f, in->a)->i32 * 8;
-    wg_register *r = f->warp->cta->engine ? wg_reg(vm, f->warp, init) : NULL;
+    if (!f->warp->cta->engine)
+        return TX_RUN_ON;
+    if (!wg_registers(vm, f->warp->cta))
+        return TX_RUN_STOP;
+    wg_register *r = wg_reg(vm, f->warp, init);
     if (!r)
         return TX_RUN_ON;
     if (r->busy) {
@@ -82,15 +95,6 @@ tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in)
     }
     r->written = in->site + 1;
     return TX_RUN_ON;
-}
-
-static bool
-wg_registers(tx_vm *vm, tx_cta *cta)
-{
-    tx_engine *e = cta->engine;
-    if (!e->registers)
-        e->registers = tx_calloc((size_t)cta->nwarps * (vm->p->ninits + 1), sizeof(wg_register));
-    return e->registers || tx_vm_nomem(vm) == TX_RUN_ON;
 }
 
 /* A register at issue: written behind the last fence? */
@@ -486,6 +490,11 @@ wg_take_registers(const tx_act *a, const wg_job *j)
         if (r)
             r->busy++, r->by = a->in->site;
     }
+    if (!a->f->warp->cta->engine->wgmma_fenced[a->f->warp->index]) {
+        tx_emu_report *rep = tx_act_report(a, tx_first_lane(a->f->m), "proxy");
+        tx_report_text(rep, "the first wgmma of the warp: wgmma.fence is missing before it");
+        return tx_report_end(vm, rep) == TX_RUN_ON;
+    }
     return true;
 }
 
@@ -553,6 +562,7 @@ TX_PTX_AGENT(wgmma_fence)
     wg_register *r = w->cta->engine->registers;
     if (!tx_act_whole(a))
         return TX_RUN_STOP;
+    w->cta->engine->wgmma_fenced[w->index] = true;
     for (uint32_t i = 0; r && i < a->vm->p->ninits; i++)
         r[(size_t)w->index * a->vm->p->ninits + i].written = 0;
     return a->vm->check && !r && !wg_registers(a->vm, w->cta) ? TX_RUN_STOP : TX_RUN_ON;

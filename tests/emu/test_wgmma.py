@@ -460,8 +460,8 @@ def k(A: T.Buffer((1024,), "float16"), D: T.Buffer((128, 4), "float32")):
     da: T.let = T.cuda.wgmma.matrix_descriptor(sa.ptr_to([0]), 64, 8, 0)
     db: T.let = T.cuda.wgmma.matrix_descriptor(sb.ptr_to([0]), {lbo}, 8, 0)
     {zero}
-    T.ptx.wgmma.fence.sync.aligned()
-    T.ptx[OP](acc[0], acc[1], acc[2], acc[3], da, db, T.bool(True), 1, 1, 0, 0)
+    {fence}
+    T.ptx[OP](acc[0], acc[1], acc[2], acc[3], da, db, T.bool({scale_d}), 1, 1, 0, 0)
     T.ptx.wgmma.commit_group.sync.aligned()
     {between}
     T.ptx.wgmma.wait_group.sync.aligned({newest})
@@ -469,9 +469,13 @@ def k(A: T.Buffer((1024,), "float16"), D: T.Buffer((128, 4), "float32")):
         D[tx, i] = acc[i]
 """
 GOOD = {"proxy": "T.ptx.fence.proxy.async_.shared__cta()", "lbo": "8", "newest": "0", "between": "pass"}
+GOOD["scale_d"] = "True"
+GOOD["fence"] = "T.ptx.wgmma.fence.sync.aligned()"
 GOOD["zero"] = "acc[0] = acc[1] = acc[2] = acc[3] = T.float32(0)"
 BAD = {
     "no fence for the operands": ({"proxy": "pass"}, "proxy", "sa", 2),
+    "accumulators written behind the last fence": ({"fence": "pass"}, "proxy", "acc", 2),
+    "no fence before the first": ({"fence": "pass", "zero": "pass", "scale_d": "False"}, "proxy", None, 1),
     "accumulators never written": ({"zero": "pass"}, "uninitialised", None, 1),
     "an accumulator written in flight": ({"between": "acc[1] = T.float32(3)"}, "async", "acc", 2),
     "one group too many left open": ({"newest": "1"}, "async", "acc", 2),
