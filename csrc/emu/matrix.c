@@ -6,6 +6,7 @@
 #include "emu/async.h"
 #include "emu/dot.h"
 #include "emu/ptx_list.h"
+#include "emu/tc.h"
 
 /* ---- registers --------------------------------------------------------------------------------------------------- */
 
@@ -38,14 +39,6 @@ static uint32_t *
 out_row(const tx_act *a, uint32_t i)
 {
     return (uint32_t *)(void *)(a->f->R + a->k->out[i].reg);
-}
-
-static int
-matrix_unknown(const tx_act *a, const char *what)
-{
-    tx_emu_report *r = tx_act_report(a, tx_first_lane(a->f->m), "unsupported");
-    tx_report_text(r, "the emulator does not know %s yet", what);
-    return tx_report_end(a->vm, r);
 }
 
 /* ---- ldmatrix and its like ------------------------------------------------------------------------------------------- */
@@ -90,13 +83,94 @@ matrix_touch(const tx_act *a, const tx_where *row, uint32_t n, bool trans, uint8
     return true;
 }
 
+/* ---- the same of bytes ------------------------------------------------------------------------------------------- */
+
+/* Byte b of register h of a lane, in rows of 16 bytes. m16n16.trans: four rows of a column; register h of a matrix has its columns
+ * from 8h on. m16n8.trans: two rows of a column, and of the one eight further. m8n16: four bytes of a row. */
+enum { BYTES_M16N16, BYTES_M16N8, BYTES_M8N16 };
+
+static void
+matrix_byte_place(int shape, uint32_t l, uint32_t h, uint32_t b, uint32_t *r, uint32_t *c)
+{
+    uint32_t g = l / 4, t = l % 4;
+    *r = shape == BYTES_M16N16 ? h / 2 * 16 + 4 * t + b : h * 8 + (shape == BYTES_M16N8 ? 2 * t + b % 2 : g);
+    *c = shape == BYTES_M16N16 ? g + 8 * (h % 2) : shape == BYTES_M16N8 ? g + 8 * (b / 2) : 4 * t + b;
+}
+
+/* bits: of an element in memory, 8 where they are not packed */
+static bool
+matrix_touch_bytes(const tx_act *a, const tx_where *row, uint32_t regs, int shape, uint32_t bits, uint8_t kind)
+{
+    for (uint32_t n = 0; a->vm->hooks && n < 4 * regs * TX_LANES; n++) {
+        uint32_t l = n / 4 / regs, r, c;
+        tx_issue who = tx_act_issue(a, l, false);
+        matrix_byte_place(shape, l, n / 4 % regs, n % 4, &r, &c);
+        tx_span_of s = {row[r].cta, row[r].off + c * bits / 8, 1};
+        if ((a->f->warp->live >> l & 1) && row[r].cta && !tx_shadow_touch(&who, &s, kind))
+            return false;
+    }
+    return true;
+}
+
+static int
+matrix_load_bytes(const tx_act *a, bool square)
+{
+    tx_where row[TX_LANES];
+    uint8_t m[TX_LANES][16];
+    bool b4 = tx_act_has(a, TK_b4x16_p64), b6 = tx_act_has(a, TK_b6x16_p32);
+    uint32_t n = a->k->nout;
+    int shape = square ? BYTES_M16N16 : BYTES_M8N16;
+    if (!tx_act_whole(a) || !matrix_rows(a, n, false, row) ||
+        !matrix_touch_bytes(a, row, n, shape,
+                            b4   ? 4
+                            : b6 ? 6
+                                 : 8,
+                            TX_READ))
+        return a->vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+    memset(m, 0, sizeof m);
+    for (uint32_t r = 0; r < 8 * n; r++)
+        if (row[r].p)
+            tx_unpack_16(b4, b6, row[r].p, m[r]);
+    for (uint32_t h = 0; h < n; h++)
+        for (uint32_t l = 0; l < TX_LANES; l++) {
+            uint32_t v = 0, r, c;
+            for (uint32_t b = 0; b < 4; b++) {
+                matrix_byte_place(shape, l, h, b, &r, &c);
+                v |= (uint32_t)m[r][c] << 8 * b;
+            }
+            out_row(a, h)[l] = v;
+        }
+    return TX_RUN_ON;
+}
+
+static int
+matrix_store_bytes(const tx_act *a)
+{
+    tx_where row[TX_LANES];
+    uint32_t n = a->k->nin - 1u, room[TX_LANES];
+    int first = tx_act_find(a->k, "r");
+    if (!tx_act_whole(a) || !matrix_rows(a, n, true, row) || !matrix_touch_bytes(a, row, n, BYTES_M16N8, 8, TX_WRITE))
+        return a->vm->stop ? TX_RUN_STOP : TX_RUN_ON;
+    for (uint32_t h = 0; h < n; h++) {
+        const uint32_t *s = tx_act_row(a, first + (int)h, room);
+        for (uint32_t i = 0; i < 4 * TX_LANES; i++) {
+            uint32_t r, c;
+            matrix_byte_place(BYTES_M16N8, i / 4, h, i % 4, &r, &c);
+            if (row[r].p)
+                row[r].p[c] = (uint8_t)(s[i / 4] >> 8 * (i % 4));
+        }
+    }
+    a->vm->changes++;
+    return TX_RUN_ON;
+}
+
 TX_PTX_MATRIX(ldmatrix)
 {
     tx_where row[TX_LANES];
     uint32_t n = a->k->nout;
     bool trans = tx_act_has(a, TK_trans);
     if (!tx_act_has(a, TK_m8n8))
-        return matrix_unknown(a, "this shape of ldmatrix");
+        return matrix_load_bytes(a, tx_act_has(a, TK_m16n16));
     if (!tx_act_whole(a) || !matrix_rows(a, n, false, row) || !matrix_touch(a, row, n, trans, TX_READ))
         return a->vm->stop ? TX_RUN_STOP : TX_RUN_ON;
     for (uint32_t i = 0; i < n; i++) {
@@ -122,7 +196,7 @@ TX_PTX_MATRIX(stmatrix)
     int first = tx_act_find(a->k, "r");
     bool trans = tx_act_has(a, TK_trans);
     if (!tx_act_has(a, TK_m8n8))
-        return matrix_unknown(a, "this shape of stmatrix");
+        return matrix_store_bytes(a);
     if (!tx_act_whole(a) || !matrix_rows(a, n, true, row) || !matrix_touch(a, row, n, trans, TX_WRITE))
         return a->vm->stop ? TX_RUN_STOP : TX_RUN_ON;
     for (uint32_t i = 0; i < n; i++) {

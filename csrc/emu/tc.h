@@ -23,6 +23,9 @@ typedef struct tc_chunks {
 bool tx_tc_chunks(const tx_act *a, uint32_t lane, tc_chunks *c, tx_cta *cta, uint32_t address); /* false: reported */
 uint32_t tx_tc_spans(const tc_chunks *c, tx_cta *cta, tx_span_of *s); /* s NULL: only counts */
 
+/* 16 bytes of shared memory as 16 elements: of 4 bits and padding, of 6 and padding, or bytes. */
+void tx_unpack_16(bool b4, bool b6, const uint8_t *from, uint8_t *to);
+
 /* The CTAs that an instruction works for: its own, or both of the pair, the even one first. false: reported. */
 bool tx_tc_ctas(const tx_act *a, uint32_t lane, tx_cta **cta, uint32_t *n);
 /* A work whose data begins with a tmem_work; its shared sources are added by the caller. */

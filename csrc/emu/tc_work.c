@@ -106,14 +106,13 @@ typedef struct tc_copy {
     tx_cta *cta[2];
 } tc_copy;
 
-/* 16 bytes of shared memory as 16 bytes of tensor memory. */
-static void
-unpack_16(const tc_copy *c, const uint8_t *from, uint8_t *to)
+void
+tx_unpack_16(bool b4, bool b6, const uint8_t *from, uint8_t *to)
 {
     for (uint32_t i = 0; i < 16; i++) {
-        if (c->b4)
+        if (b4)
             to[i] = (uint8_t)((from[i / 2] >> i % 2 * 4 & 15) << 2);
-        else if (c->b6) {
+        else if (b6) {
             uint32_t bit = i * 6, two = from[bit / 8] | (uint32_t)from[bit / 8 + 1] << 8;
             to[i] = (uint8_t)(two >> bit % 8 & 63);
         } else
@@ -149,7 +148,7 @@ copy_write(tx_vm *vm, tx_work *w)
         for (uint32_t r = 0; r < c->shape.rows; r++)
             for (uint32_t b = 0; b < c->shape.bytes; b += 16) {
                 uint32_t at = tx_tc_address(&c->desc, false, r, b, 0, 1) - TX_SYSTEM_BYTES, cell[4], lane[4];
-                unpack_16(c, c->cta[p]->shared + at, (uint8_t *)cell);
+                tx_unpack_16(c->b4, c->b6, c->cta[p]->shared + at, (uint8_t *)cell);
                 for (uint32_t n = lanes_of_row(c, r, lane); n; n--)
                     for (uint32_t k = 0; k < 4; k++)
                         tx_tmem_put(t, c->column + b / 4 + k, lane[n - 1], cell[k]);

@@ -275,6 +275,113 @@ def k(A: T.Buffer(({num * 8}, 8), "uint16"), R: T.Buffer((32, {num}), "uint32"),
     np.testing.assert_array_equal(b, a)
 
 
+BYTES = """
+from tirx.script import tirx as T
+
+@T.prim_func
+def k(A: T.Buffer(({rows}, 16), "uint8"), R: T.Buffer((32, {regs}), "uint32")):
+    T.device_entry()
+    bx = T.cta_id([1])
+    tx = T.thread_id([32])
+    sm = T.alloc_shared(({rows}, 16), "uint8", align=16)
+    r = T.alloc_local(({regs},), "uint32")
+    for i in range({regs}):
+        r[i] = R[tx, i]
+    if tx < {rows}:
+        for i in range(16):
+            sm[tx, i] = A[tx, i]
+    {sync}
+    {body}
+    T.cuda.warp_sync()
+    for i in range({regs}):
+        R[tx, i] = r[i]
+    if tx < {rows}:
+        for i in range(16):
+            A[tx, i] = sm[tx, i]
+"""
+
+
+def bytes_of(body, a, r, sync="T.cuda.warp_sync()", **options):
+    rows, regs = len(a), r.shape[1]
+    names = ", ".join(f"r[{i}]" for i in range(regs))
+    body = body.format(r=names, p=f"sm.ptr_to([tx % {rows}, 0])")
+    text = BYTES.format(rows=rows, regs=regs, body=body, sync=sync)
+    tirx.compile(tirx.from_source(text), target="cpu")(a, r, **options)
+    return r.view("uint8").reshape(32, regs, 4)
+
+
+def some_bytes(rows):
+    return np.random.default_rng(rows).integers(0, 256, (rows, 16)).astype("uint8")
+
+
+@pytest.mark.parametrize("num", [1, 2])
+def test_ldmatrix_of_transposed_bytes(num):
+    """Of the transposed matrix, lane l holds four elements of row l / 4, and as many of the row eight below."""
+    a = some_bytes(16 * num)
+    op = f'T.ptx["ldmatrix.sync.aligned.m16n16.x{num}.trans.shared.b8"]({{r}}, {{p}})'
+    for check in (True, False):
+        r = bytes_of(op, a.copy(), np.zeros((32, 2 * num), "uint32"), check=check)
+        for i in range(num):
+            m = a[16 * i : 16 * i + 16].T
+            for h in range(2):
+                want = m.reshape(2, 8, 4, 4)[h].reshape(32, 4)  # lane: row, group of four
+                np.testing.assert_array_equal(r[:, 2 * i + h], want)
+
+
+@pytest.mark.parametrize("num", [1, 2, 4])
+def test_stmatrix_of_transposed_bytes(num):
+    """The accumulator's places: rows l / 4 and eight below, two columns each; memory holds the columns."""
+    a = some_bytes(8 * num)
+    regs = np.random.default_rng(1).integers(0, 2**32, (32, num)).astype("uint32")
+    want = np.zeros_like(a)
+    b = regs.view("uint8").reshape(32, num, 4)
+    for i in range(num):
+        m = np.zeros((16, 8), "uint8")
+        for h in range(2):
+            for e in range(2):
+                m[G + 8 * h, 2 * Q + e] = b[:, i, 2 * h + e]
+        want[8 * i : 8 * i + 8] = m.T
+    op = f'T.ptx["stmatrix.sync.aligned.m16n8.x{num}.trans.shared.b8"]({{p}}, {{r}})'
+    for check in (True, False):
+        got = a.copy()
+        bytes_of(op, got, regs.copy(), check=check)
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("bits, form", [(4, "b4x16_p64"), (6, "b6x16_p32")])
+@pytest.mark.parametrize("num", [1, 2, 4])
+def test_ldmatrix_of_packed_elements(num, bits, form):
+    a = some_bytes(8 * num)
+    op = f'T.ptx["ldmatrix.sync.aligned.m8n16.x{num}.shared.b8x16.{form}"]({{r}}, {{p}})'
+    for check in (True, False):
+        r = bytes_of(op, a.copy(), np.zeros((32, num), "uint32"), check=check)
+        stream = np.unpackbits(a, axis=1, bitorder="little")[:, : 16 * bits].reshape(-1, 16, bits)
+        values = (stream << np.arange(bits)).sum(2) << (2 if bits == 4 else 0)
+        for i in range(num):
+            np.testing.assert_array_equal(r[:, i], values[8 * i : 8 * i + 8].reshape(32, 4))
+
+
+@pytest.mark.parametrize(
+    "op, rows, regs",
+    [
+        ('ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8"]({r}, {p})', 16, 2),
+        ('ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64"]({r}, {p})', 8, 1),
+        ('stmatrix.sync.aligned.m16n8.x1.trans.shared.b8"]({p}, {r})', 8, 1),
+    ],
+)
+def test_faults_of_matrices_of_bytes(op, rows, regs):
+    def fault(body, **options):
+        with pytest.raises(tirx.EmulationError) as e:
+            bytes_of('T.ptx["' + body, some_bytes(rows), np.zeros((32, regs), "uint32"), **options)
+        return e.value
+
+    assert fault(op, sync="").kind == "race"
+    shifted = op.replace("{p}", f"sm.ptr_to([tx % {rows}, 8])")
+    assert fault(shifted).kind == "misaligned"
+    behind = op.replace("{p}", f"sm.ptr_to([tx % {rows} + 1, 0])")
+    assert fault(behind).kind == "out_of_bounds"
+
+
 def test_movmatrix():
     @T.prim_func
     def k(A: T.Buffer((32,), "uint32"), B: T.Buffer((32,), "uint32")):
