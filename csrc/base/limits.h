@@ -24,4 +24,6 @@ enum {
     TX_MAX_STRING = 1 << 24            /* bytes of one interned string */
 };
 
+#define TX_MAX_ELEMENTS (1LL << 50) /* elements of a buffer; its bits, of 64 lanes of 64, are counted in an int64_t */
+
 #endif

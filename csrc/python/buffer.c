@@ -592,7 +592,7 @@ static PyType_Spec pybuf_spec = {"tirx.Buffer", sizeof(tx_py_buffer), 0,
 static bool
 checked_extents(tx_py_context *ctx, const tx_str *name, const tx_node *const *shape, uint32_t rank)
 {
-    int64_t v;
+    int64_t v, nelem = 1;
 
     if (rank > TX_MAX_RANK)
         tx_fail(ctx->c, ctx->c->span, TX_E_RANK_LIMIT, name->text, (int)rank, TX_MAX_RANK);
@@ -603,6 +603,10 @@ checked_extents(tx_py_context *ctx, const tx_str *name, const tx_node *const *sh
         }
         if (tx_const_i64(shape[i], &v) && v < 0) {
             tx_fail(ctx->c, ctx->c->span, TX_E_EXTENT_NEGATIVE, (int)i, (long long)v);
+            break;
+        }
+        if (tx_const_i64(shape[i], &v) && v > 0 && (!tx_mul_i64(nelem, v, &nelem) || nelem > TX_MAX_ELEMENTS)) {
+            tx_fail(ctx->c, ctx->c->span, TX_E_ELEMENT_LIMIT, name->text);
             break;
         }
     }

@@ -379,6 +379,10 @@ def test_loop_bounds_once():
     np.testing.assert_array_equal(run(k, a, one()), [one_thread(x) for x in a.tolist()])
 
 
+def test_grid_break():
+    refused("for i, j in T.grid(3, 4):\n    if A[tx] > j:\n        break  # <--", "innermost")
+
+
 def test_no_loop_else():
     refused("for i in range(3):\n    B[tx] = i\nelse:\n    B[tx] = 9  # <--", "else")
     refused("while A[tx] > 3:\n    B[tx] = 1\nelse:\n    B[tx] = 9  # <--", "else")

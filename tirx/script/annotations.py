@@ -58,6 +58,8 @@ class TensorType:
     def __or__(self, other: object) -> Any:
         return dtypes.optional(self, other)
 
+    __ror__ = __or__
+
     def __repr__(self) -> str:
         return f"T.{'Tensor' if self.is_g2 else 'Buffer'}({self.shape!r}, {self.dtype!r})"
 
@@ -162,6 +164,8 @@ class HandleType:
 
     def __or__(self, other: object) -> Any:
         return dtypes.optional(self, other)
+
+    __ror__ = __or__
 
     def __eq__(self, other: object) -> bool:
         return (

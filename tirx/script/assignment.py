@@ -332,7 +332,20 @@ class Assignments:
         self.at(target)
         if isinstance(value, MetaVar):
             value = value.value
+        if owner.__class__ is Buffer and node.__class__ is ast.Assign and target in node.targets:  # type: ignore[attr-defined]
+            self.check_stored(owner, value, node.value)  # type: ignore[attr-defined]
+            self.at(target)
         self.store_item(target, owner, index, value)
+
+    def check_stored(self, owner: Buffer, value: Any, node: ast.expr) -> None:
+        """What is wrong with a Python value as an element is told where the value stands."""
+        if isinstance(value, (IR, _core.Region)):
+            return
+        self.at(node)
+        if not is_number(value):
+            self.ctx.fail("STORE_VALUE", owner.name, describe(value))
+        if value.__class__ is int and value.bit_length() > 64:
+            _core.as_expr(self.ctx, value)
 
     def store_item(self, target: ast.Subscript, owner: Any, index: Any, value: Any) -> None:
         if owner.__class__ is Buffer:
@@ -525,7 +538,7 @@ class Assignments:
             return self.annotation(tree)
         if isinstance(value, str):
             return dtypes.dtype(value)
-        return value
+        return dtypes.of_annotation(value)
 
     # ---- names that become cells, names of both arms ---------------------------------------------------------------
 

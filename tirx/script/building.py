@@ -200,7 +200,10 @@ class Building:
             if name in options.absent:
                 return self.absent_parameter(name)
             value = value.inner if isinstance(value, dtypes.Optional) else typing_optional(value)
+        value = dtypes.of_annotation(value)
         if isinstance(value, dtypes.DType):
+            if value.dtype == "void" or "x" in value.dtype and not self.is_device_function:
+                self.ctx.fail("BAD_PARAMETER", name, value.dtype)
             variable = self.scalar_params.get(name)
             if variable is None:
                 variable = self.scalar_params[name] = _core.var(self.ctx, "param", name, value.dtype)

@@ -209,7 +209,7 @@ class JitFunction:
                 isinstance(value, dtypes.Optional)
                 or is_typing_optional(value)
                 or value is None
-                and ("Optional" in text or text.endswith("| None"))
+                and ("Optional" in text or text.endswith("| None") or text.startswith("None |"))
             ):
                 kinds[arg.arg] = "optional"
             else:

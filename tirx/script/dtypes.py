@@ -45,6 +45,8 @@ class DType:
     def __or__(self, other: object) -> Any:
         return optional(self, other)
 
+    __ror__ = __or__
+
     __iter__ = None  # a subscript is an annotation: without this, Python would iterate over 0, 1, 2, ... for ever
 
     def __getitem__(self, shape: Any) -> ArrayAnnotation:
@@ -119,9 +121,24 @@ def is_dtype(x: Any) -> bool:
         except ValueError:
             return False
         return True
-    if hasattr(x, "__tirx_dtype__"):
-        return True
-    return type(x).__module__.partition(".")[0] in ("numpy", "torch") and type(x).__name__ in ("dtype", "type")
+    return hasattr(x, "__tirx_dtype__") or _is_foreign(x)
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether x is a dtype, or a class of scalars, of NumPy or torch."""
+    kinds = (x,) if isinstance(x, type) else [c for c in type(x).__mro__ if c.__name__ == "dtype"]
+    if not any(c.__module__.partition(".")[0] in ("numpy", "torch", "ml_dtypes") for c in kinds):
+        return False
+    try:
+        _core.parse_dtype(x)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def of_annotation(x: Any) -> Any:
+    """The dtype that stands behind a colon; what is none is given back."""
+    return dtype(_core.parse_dtype(x)) if _is_foreign(x) else x
 
 
 def names() -> dict[str, DType]:

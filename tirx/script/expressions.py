@@ -236,7 +236,7 @@ class Expressions:
         if isinstance(owner, IR) or hasattr(owner.__class__, "_tirx_placed"):
             self.at(node)
         try:
-            value = getattr(owner, node.attr)
+            value = getattr(owner, self.private(node.attr) if node.attr[:2] == "__" else node.attr)
             return value if value.__class__ in _PLAIN_TYPES else self.captured(value)
         except AttributeError as e:
             self.at(node)
@@ -246,6 +246,11 @@ class Expressions:
 
             text = str(e)
             self.ctx.fail("NO_ATTRIBUTE", text, help=later.suggestion(owner, node.attr))
+
+    def private(self, name: str) -> str:
+        """__name in a method of a class C is _C__name, as in Python; T.cuda knows its names with and without."""
+        owner = None if self.inlined is None else self.inlined.function.owner
+        return name if owner is None or name[-2:] == "__" else f"_{owner}{name}"
 
     def absent(self, name: str) -> None:
         self.ctx.fail("ABSENT_OPTIONAL", name, help=f"guard it: if {name} is not None")
@@ -422,9 +427,13 @@ class Expressions:
                 return _core.op(self.ctx, _ROWS[kind], left, right)
             try:
                 return function(left, right)
-            except TypeError as e:
-                if isinstance(e, SyntaxError):
+            except SyntaxError:
+                if len(node.ops) != 1:
                     raise
+                placed = self.placed(right, node.comparators[0])
+                self.at(node)
+                return function(left, placed)
+            except TypeError as e:
                 self.ctx.fail("BAD_PYTHON_OPERANDS", _SIGNS[kind], _describe(left), _describe(right), str(e))
         if kind in (ast.Is, ast.IsNot):
             if runtime and left is not None and right is not None:
@@ -682,6 +691,14 @@ def _bool(p: Expressions, *args: Any) -> Any:
     return _core.condition(p.ctx, args[0]) if args and isinstance(args[0], IR) else bool(*args)
 
 
+def _super(p: Expressions, *args: Any) -> Any:
+    """super() in a method: Python keeps the class in the method's closure, and the object is its first argument."""
+    cell = p.scope.closure.get("__class__", MISSING)
+    if args or cell is MISSING:
+        return super(*args)
+    return super(cell.cell_contents, next(iter(p.scope.names.values())))
+
+
 def _pow(p: Expressions, *args: Any, **keywords: Any) -> Any:
     return pow(*args, **keywords)
 
@@ -694,6 +711,7 @@ _REPLACED: dict[int, Callable[..., Any]] = {
     id(len): _no_runtime("len", "use A.shape[0]", len),
     id(range): _no_runtime("range", "range(...) of a run-time value stands in the head of a for loop only", range),
     id(bool): _bool,
+    id(super): _super,
 }
 
 _EXPRESSIONS: dict[type, Callable[[Any, Any], Any]] = {

@@ -445,6 +445,8 @@ def loop(kind: str, start: Any, stop: Any, step: Any, unroll: Any, annotations: 
         else:
             count = unroll
     kept: dict[str, Any] = {}
+    if annotations is not None and not isinstance(annotations, dict):
+        raise TypeError(f"annotations must be a dict of names to values, got {type(annotations).__name__}")
     for key, value in (annotations or {}).items():
         plain = key.removeprefix("tirx.")
         if plain == "pragma_unroll":

@@ -50,6 +50,7 @@ class Inline:
         self._scope = scope  # the kernel scope around it, or None
         self._outer = outer  # (globals, closure) of a function outside kernels
         self._shared = shared_names(tree)
+        self.owner: str | None = None  # the class around it, for its private names
         self.hygienic = True  # free names are those of the place where it stands, not of its callers
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -136,8 +137,15 @@ def of_python(function: Any) -> Inline:
         raise no_source(function) from None
     closure = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
     made = Inline(found.node, found, inspect.signature(function), None, (function.__globals__, closure))
+    made.owner = class_around(function.__qualname__)
     functools.update_wrapper(made, function)
     return made
+
+
+def class_around(name: str) -> str | None:
+    """The class whose body a function stands in, by its qualified name."""
+    around = name.rpartition(".")[0].rpartition(".")[2]
+    return None if around in ("", "<locals>") else around.lstrip("_") or None
 
 
 def no_source(function: Any) -> DiagnosticError:

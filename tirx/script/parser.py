@@ -46,7 +46,9 @@ class Parser(Functions, Expressions, Building):
 
     def begin_walk(self) -> None:
         self.inlined: Any = None  # the Expansion that is being walked
-        self.loops: list[tuple[str, int]] = []  # loops around, innermost last: ("run" | "python", run_time there)
+        self.loops: list[
+            tuple[str, int]
+        ] = []  # loops around: ("run" | "grid" | "python", run_time there)
         self.hoists: dict[str, list[Any]] = {}  # names that both arms of a branch around bind -> [scope, cell, depth]
         self.operands: list[list[Any]] = []  # values that wait for another operand of theirs
         self.run_time = 0  # run-time blocks around
@@ -197,12 +199,14 @@ class Parser(Functions, Expressions, Building):
             tree = source.read_tree(text.strip(), mode="eval").body
         except SyntaxError:
             self.ctx.fail("QUOTED_SHAPE", text)
+        called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+        called |= {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
         for n in ast.walk(tree):
             if node is not None:
                 ast.copy_location(n, node)
             if isinstance(n, ast.Name) and n.id not in self.scope.names:
                 base = n.id
-                if base == "T" or hasattr(builtins, base):
+                if id(n) in called and (base == "T" or hasattr(builtins, base)):
                     continue
                 variable = self.scalar_params.get(base)
                 if variable is None:

@@ -119,6 +119,7 @@ class Statements(Assignments, Recovery):
         return value is MISSING or value.__class__ is Lost
 
     def truth(self, node: ast.expr, test: Any) -> bool:
+        test = self.captured(test)
         if test is None or isinstance(test, (bool, int, float)):
             return bool(test)
         self.at(node)
@@ -172,8 +173,8 @@ class Statements(Assignments, Recovery):
     def is_call_of(self, node: ast.expr, name: str) -> bool:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
 
-    def loop_body(self, nodes: list[ast.stmt]) -> None:
-        outer, self.loops = self.loops, [*self.loops, ("run", 0)]
+    def loop_body(self, nodes: list[ast.stmt], kind: str = "run") -> None:
+        outer, self.loops = self.loops, [*self.loops, (kind, 0)]
         self.run_time += 1
         try:
             self.block(nodes)
@@ -234,7 +235,7 @@ class Statements(Assignments, Recovery):
         self.forbid_early_reads(node, own)
         for name, variable in zip(names, variables, strict=False):
             self.scope.bind(name, variable)
-        self.loop_body(node.body)
+        self.loop_body(node.body, "run" if len(loops) == 1 else "grid")
         self.scope.close_loop("a loop", own)
         for loop in reversed(loops):
             loop.close(self.builder)
@@ -272,6 +273,8 @@ class Statements(Assignments, Recovery):
             if self.run_time > depth:
                 self.ctx.fail("PYTHON_LOOP_JUMP", word)
             return word
+        if word == "break" and kind == "grid":
+            self.ctx.fail("GRID_BREAK")
         self.emitted += 1
         if word == "break":
             self.builder.break_()
@@ -298,6 +301,9 @@ class Statements(Assignments, Recovery):
             kind, parts = self.assert_message(node.msg)
         self.at(node)
         if not isinstance(test, IR):
+            if node.test.__class__ is ast.Tuple and test:
+                self.at(node.test)
+                self.ctx.fail("ASSERT_OF_TUPLE")
             if not test:
                 self.ctx.fail("STATIC_ASSERT", ": " + "".join(parts) if parts else "")
             return

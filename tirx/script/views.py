@@ -362,6 +362,8 @@ def _groups(side: str) -> list[list[str]]:
 
 def rearrange(b: Any, pattern: str, /, **sizes: Any) -> Any:
     """Splits, orders and merges dimensions: rearrange("(a b) c -> b a c", b=4)."""
+    if not isinstance(pattern, str):
+        raise TypeError(f"rearrange: a pattern such as '(a b) -> b a' is needed, got {type(pattern).__name__}")
     sides = pattern.split("->")
     if len(sides) != 2:
         raise ValueError(f"rearrange: '{pattern}' must have one '->'")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people who know Python write without thinking: super(), private names, NumPy's types, names of builtins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from script.kernels import kernel, run
+
+import tirx
+from tirx.script import tirx as T
+
+tx = np.arange(64)
+
+
+class Base:
+    __scale = 3
+
+    @T.inline
+    def scaled(self, v):
+        return v * self.__scale
+
+
+class Derived(Base):
+    __scale = 100  # another one: Python keeps the two apart
+
+    @T.inline
+    def scaled(self, v):
+        return super().scaled(v) + 1
+
+    @T.inline
+    def swapped(self, v):
+        return T.cuda.__shfl_xor_sync(0xFFFFFFFF, v, 1, 32) + self.__scale
+
+
+@T.jit
+def absent_first(A: T.Tensor((64,), "int32"), B: None | T.Tensor((64,), "int32")):
+    T.device_entry()
+    t = T.thread_id([64])
+    A[t] = B[t] if B is not None else 5
+
+
+@T.prim_func
+def numpy_types(A: T.Buffer((64,), np.int32), s: np.float32):
+    T.device_entry()
+    t = T.thread_id([64])
+    x: np.float16 = s
+    A[t] = T.reinterpret(np.int32, T.cast(x, np.dtype("float32")))
+
+
+@pytest.fixture(params=["g1", "g2"])
+def dialect(request):
+    return request.param
+
+
+def values(text, dialect):
+    return run(kernel(text, dialect, derived=Derived(), np=np))[1]
+
+
+def test_super_and_private_names_are_those_of_the_class_around(dialect):
+    assert (values("B[tx] = derived.scaled(tx)", dialect) == tx * 3 + 1).all()
+    assert (values("B[tx] = derived.swapped(tx)", dialect) == (tx ^ 1) + 100).all()
+
+
+def test_none_may_stand_before_the_bar():
+    array = np.zeros(64, "int32")
+    tirx.compile(absent_first.specialize(), target="cpu")(array, np.full(64, 7, "int32"))
+    assert (array == 7).all()
+    tirx.compile(absent_first.specialize(B=None), target="cpu")(array, None)
+    assert (array == 5).all()
+
+
+def test_numpys_types_are_dtypes_behind_a_colon_and_before_a_value():
+    array = np.zeros(64, "int32")
+    tirx.compile(numpy_types, target="cpu")(array, 1.5)
+    assert (array == np.float32(1.5).view("int32")).all()
+
+
+@pytest.mark.parametrize("made, taken", [("np.bool_(True)", True), ("np.bool_(False)", False), ("np.int8(0)", False)])
+def test_numpys_scalars_decide_a_condition(dialect, made, taken):
+    assert (values(f"if {made}:\n    B[tx] = 1\nelse:\n    B[tx] = 2", dialect) == (1 if taken else 2)).all()
+
+
+@pytest.mark.parametrize("name", ["int", "len", "T_", "max", "id"])
+def test_a_size_may_have_the_name_of_a_builtin(name):
+    n = T.dynamic(name)
+
+    @T.function
+    def f(A: T.Tensor((n,), "int32"), B: T.Tensor((n + 1,), "int32")):
+        T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=64))
+        A[T.cuda.thread_idx("x")] = n
+
+    for dialect in ("g1", "g2"):
+        assert tirx.structural_equal(tirx.from_source(f.script(dialect=dialect)), f)
+    array = np.zeros(64, "int32")
+    tirx.compile(f, target="cpu")(array, np.zeros(65, "int32"))
+    assert (array == 64).all()
+
+
+@pytest.mark.parametrize("dtype", ["void", "float32x4"])
+def test_a_parameter_is_a_number(dtype):
+    with pytest.raises(tirx.DiagnosticError, match=f"parameter 's' cannot be annotated with {dtype}"):
+        tirx.from_source(f"@T.prim_func\ndef f(s: T.{dtype}):\n    T.device_entry()\n    tx = T.thread_id([32])\n")
+
+
+def test_a_pattern_is_a_text(dialect):
+    with pytest.raises(TypeError, match="rearrange: a pattern such as '.*' is needed, got int"):
+        kernel("w = A.rearrange(3)", dialect)
+
+
+def test_annotations_of_a_loop_are_a_dict(dialect):
+    with pytest.raises(TypeError, match="annotations must be a dict of names to values, got list"):
+        kernel("for i in T.serial(4, annotations=[1]):\n    B[tx] = i", dialect)
