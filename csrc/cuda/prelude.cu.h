@@ -329,8 +329,7 @@ HELPER(ELECT_SYNC, NONE, NONE,
        "}\n")
 /* The counter's highest bit flips when the last block has come: block 0 adds what the others leave to 2^31. */
 HELPER(GRID_SYNC, NONE, NONE,
-       "static __device__ unsigned tirx_grid_arrived;\n" DEVICE
-       "void tirx_cuda_grid_sync() {\n"
+       "static __device__ unsigned tirx_grid_arrived;\n" DEVICE "void tirx_cuda_grid_sync() {\n"
        "  __syncthreads();\n"
        "  if ((threadIdx.x | threadIdx.y | threadIdx.z) == 0) {\n"
        "    unsigned blocks = gridDim.x * gridDim.y * gridDim.z, old, now;\n"
