@@ -27,6 +27,7 @@ typedef struct tc_mma {
     uint8_t nblocks, sfa_byte, sfb_byte;
     uint16_t sfa, sfb; /* columns of the scales */
     uint32_t mask[8];  /* lanes of D that stay as they are */
+    uint64_t zero;     /* .ws: the mask of columns of B that count as zeros, as the descriptor says it; 0: none */
     uint32_t nctas;
     tx_cta *cta[2];
 } tc_mma;
@@ -360,7 +361,18 @@ static bool
 is_common(const tc_mma *j)
 {
     return j->d == D_F32 && !j->scaled && !j->a.in_tmem && j->a.es == 2 && j->a.fmt == j->b.fmt &&
-           j->m == TMEM_LANES * j->nctas && j->n % (16 * j->nctas) == 0 && !has_masked_lanes(j);
+           j->m == TMEM_LANES * j->nctas && j->n % (16 * j->nctas) == 0 && !has_masked_lanes(j) && !j->zero;
+}
+
+/* Spans of columns that are used and of zeros take turns, in each of the parts of N that lie side by side in tensor memory: one for 128
+ * rows, two for 64, four for 32. A part begins `start` columns into the pattern, which begins with a span of zeros if `first` says so. */
+static bool
+counts_as_zero(const tc_mma *j, uint32_t c)
+{
+    uint32_t per = j->n / (128u / j->m), part = c / per, use = (uint32_t)(j->zero >> 40 & 255) + 1,
+             zeros = (uint32_t)(j->zero >> 48 & 255) + 1, first = (uint32_t)(j->zero >> (32 + part) & 1),
+             at = (c % per + (uint32_t)(j->zero >> 8 * part & 255)) % (use + zeros);
+    return first ? at < zeros : at >= use;
 }
 
 static bool
@@ -379,6 +391,9 @@ mma_write(tx_vm *vm, tx_work *w)
         return tx_vm_nomem(vm), false;
     take_operand(j, &j->a, j->m, xc);
     take_operand(j, &j->b, j->n, yc);
+    for (uint32_t c = 0; j->zero && c < j->n; c++)
+        if (counts_as_zero(j, c))
+            memset(yc + c * j->k, 0, j->k * sizeof *yc);
     for (size_t i = 0; i < na && !exact && j->d != D_S32; i++)
         x[i] = number_of(&j->a, xc[i]);
     for (size_t i = 0; i < nb && !exact && j->d != D_S32; i++)
@@ -447,8 +462,16 @@ read_mask(const tx_act *a, uint32_t l, tc_mma *j)
     for (int i = 0; first >= 0 && i < 4 * (int)j->nctas; i++)
         j->mask[i] = (uint32_t)tx_act_in(a, first + i, l);
     int zero = tx_tmem_find(a->k, "zm");
-    if (zero >= 0 && tx_act_in(a, zero, l))
-        return mma_complain(a, l, "a mask of zero columns is not emulated", 0, 0);
+    j->zero = zero >= 0 ? tx_act_in(a, zero, l) : 0;
+    if (j->zero >> 56 & 63) {
+        tx_emu_report *r = tx_act_report(a, l, "unsupported");
+        tx_report_text(r, "%s: a mask of zero columns that shifts columns (by %u) is not emulated",
+                       tx_site_of(a->vm, a->in->site)->role, (unsigned)(j->zero >> 56 & 63));
+        tx_report_end(a->vm, r);
+        return false;
+    }
+    if (!(j->zero >> 39 & 1)) /* the mask is empty */
+        j->zero = 0;
     return true;
 }
 

@@ -4,6 +4,8 @@
 References are written from the tables of the PTX ISA (where an element lies) and from NumPy's products.
 """
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -152,7 +154,7 @@ def test_the_shapes_of_copies(shape, rows, columns, lanes, schedule):
 # ---- products ------------------------------------------------------------------------------------------------------
 
 
-def product(kind, M, N, K, a_dtype, b_dtype, d_dtype, container, steps=1):
+def product(kind, M, N, K, a_dtype, b_dtype, d_dtype, container, steps=1, M_named=None):
     """D = A @ B.T of `steps` instructions; operands as bytes, K-major without swizzle."""
     row = K * steps * container
     chunks = row // 16
@@ -188,7 +190,7 @@ def product(kind, M, N, K, a_dtype, b_dtype, d_dtype, container, steps=1):
                 d_dtype=d_dtype,
                 a_dtype=a_dtype,
                 b_dtype=b_dtype,
-                M=M,
+                M=M_named or M,
                 N=N,
                 K=K,
                 trans_a=False,
@@ -271,6 +273,57 @@ def test_64_rows_lie_in_every_other_half_window():
     rows = [r // 16 * 32 + r % 16 for r in range(64)]
     np.testing.assert_array_equal(got[rows], a.astype(np.float64) @ b.astype(np.float64).T)
     assert "tcgen05.mma" in text
+
+
+def weight_stationary(M, N, mask):
+    """product() with tcgen05.mma.ws and a mask of zero columns."""
+    text = product("f16", M, N, 16, "float16", "float16", "float32", 2, M_named=128).script()
+    named = re.search(r"di\[0\] = ([^\n]*)\n", text)
+    text = text.replace(named[0], f"di[0] = T.uint32({1 << 4 | N >> 3 << 17 | M >> 4 << 24})\n")
+    call = re.search(r'T\.ptx(\.tcgen05\.mma\.[\w.]+|\["tcgen05\.mma[^"]*"\])\(([^\n]*)\)\n', text)
+    words = call[2].split(", ")
+    new = f'T.ptx["tcgen05.mma.ws.cta_group::1.kind::f16"]({", ".join(words[:4] + words[8:])}, T.uint64({mask}))\n'
+    return tirx.from_source(text[: call.start()] + new + text[call.end() :])
+
+
+def spans(size, start, first, use, zeros):
+    """Which columns of a part are zeros, from the pattern written out."""
+    turn = [1] * zeros + [0] * use if first else [0] * use + [1] * zeros
+    return np.array((turn * (start + size))[start : start + size])
+
+
+@pytest.mark.parametrize("M", [128, 64, 32])
+@pytest.mark.parametrize(
+    "enabled, use, zeros, starts, firsts",
+    [
+        (1, 1, 1, (0, 0, 0, 0), (0, 0, 0, 0)),
+        (1, 3, 2, (0, 1, 2, 7), (0, 1, 0, 1)),
+        (1, 40, 5, (38, 3, 41, 200), (0, 0, 1, 1)),
+        (0, 3, 2, (0, 1, 2, 3), (1, 1, 1, 1)),
+    ],
+)
+def test_masks_of_zero_columns(M, enabled, use, zeros, starts, firsts):
+    rng = np.random.default_rng(5)
+    N, parts = 64, 128 // M
+    a, a_bytes = operand(rng, M, 16, "float16")
+    b, b_bytes = operand(rng, N, 16, "float16")
+    mask = enabled << 39 | use - 1 << 40 | zeros - 1 << 48
+    for i in range(4):
+        mask |= starts[i] << 8 * i | firsts[i] << 32 + i
+    size = N // parts
+    gone = np.concatenate([spans(size, starts[i], firsts[i], use, zeros) for i in range(parts)]) * enabled
+    want = a.astype(np.float64) @ (b * (1 - gone)[:, None]).astype(np.float64).T
+    f = weight_stationary(M, N, mask)
+    got = emulate(f, a_bytes, b_bytes, np.zeros((128, N), np.uint32), check=False).view(np.float32)
+    for i in range(parts):  # parts of N lie in windows of lanes
+        np.testing.assert_array_equal(got[M * i : M * i + M, :size], want[:, size * i : size * i + size])
+
+
+def test_masks_that_shift_columns():
+    f = weight_stationary(128, 32, 1 << 39 | 4 << 56)
+    with pytest.raises(tirx.EmulationError) as e:
+        emulate(f, np.zeros((128, 32), np.uint8), np.zeros((32, 32), np.uint8), np.zeros((128, 32), np.uint32))
+    assert e.value.kind == "unsupported" and "that shifts columns (by 4) is not emulated" in str(e.value)
 
 
 # ---- misuse --------------------------------------------------------------------------------------------------------
