@@ -39,7 +39,8 @@ MAX_LINES = 1000
 # it, so that the counter which makes allocations fail sees each of them.
 MAY_ALLOCATE = ("base", "emu", "runtime", "python")
 
-# Once more for a newer instruction set, or for those who watch; not part of the amalgam, whose files are compiled with one set of flags.
+# Once more for a newer instruction set, or for those who watch; not part of the amalgam, whose files are compiled with
+# one set of flags.
 ISA_ENDINGS = ("avx2.c", "avx512.c", "run_watch.c")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)

@@ -99,7 +99,8 @@ def module():
                 x = x // 2
                 if x == 5:
                     continue
-                with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=x, mem_sync_domain_map=T.cuda.MemSyncDomainMap())):
+                domains = T.cuda.MemSyncDomainMap()
+                with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=x, mem_sync_domain_map=domains)):
                     M.put(A, T.cuda.thread_idx("x"), x)
     return M
 
