@@ -51,6 +51,8 @@ tx_engine_free(tx_engine *e)
     drop_works(e);
     free_clocks(e);
     tx_free(e->bar);
+    if (e->tmem)
+        tx_tmem_forget(e->tmem);
     tx_free(e->tmem);
     tx_free(e->cp_group);
     tx_free(e->bulk_group);
@@ -74,8 +76,10 @@ tx_engine_begin(tx_vm *vm, tx_cta *cta)
             tx_shadow_barrier(vm, &at, false, UINT32_MAX, 0);
     }
     free_clocks(e);
-    if (e->tmem)
+    if (e->tmem) {
+        tx_tmem_forget(e->tmem);
         memset(e->tmem, 0, sizeof *e->tmem);
+    }
     e->nbars = e->last_bar = 0, e->refused = false;
     memset(e->cp_group, 0, n * sizeof *e->cp_group);
     memset(e->bulk_group, 0, n * sizeof *e->bulk_group);

@@ -26,7 +26,7 @@
     X(scale_vec__1X) X(scale_vec__2X) X(scale_vec__4X) X(block16) X(block32) \
     X(global_address) X(rank) X(box_dim) X(global_dim) X(element_stride) X(global_stride) X(elemtype) \
     X(interleave_layout) X(swizzle_mode) X(fill_mode) X(cta) X(cluster) X(gpu) X(sys) X(release) X(acquire) X(acq_rel) X(sc) X(volatile) X(trans) X(m8n8) X(tf32) X(e4m3) X(e5m2) \
-    X(ld_reduce) X(st) X(is_canceled) X(m16n16)
+    X(ld_reduce) X(st) X(is_canceled) X(m16n16) X(fence__before_thread_sync)
 // clang-format on
 enum tx_ptx_token {
 #define X(n) TK_##n,

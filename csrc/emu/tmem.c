@@ -367,6 +367,15 @@ tx_tmem_read_cells(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, 
     return true;
 }
 
+void
+tx_tmem_forget(tx_tmem *t)
+{
+    for (uint32_t i = 0; i < TX_MAX_WARPS; i++) {
+        tx_free(t->known[i].seen);
+        t->known[i].seen = NULL;
+    }
+}
+
 /* ---- who may touch what ------------------------------------------------------------------------------------------ */
 
 /* Works of one thread run in order: work says that the one that asks is one. */
@@ -389,6 +398,26 @@ too_early(const tx_act *a, uint32_t lane, const tx_order *o, const char *kind, c
     return tx_report_end(a->vm, r) == TX_RUN_ON;
 }
 
+/* What another thread did is known: also behind the fences that order tcgen05 operations around a synchronisation of threads? A
+ * commit has the first of them in it. */
+static bool
+tmem_fenced(const tx_act *a, uint32_t lane, const tx_order *o, const tmem_event *e)
+{
+    uint32_t me = my_column(a, lane), doer = e->who < o->nthreads ? e->who : e->by - 1, time = e->time;
+    const tx_tmem *t = a->f->warp->cta->engine->tmem;
+    const tmem_known *k = t ? &t->known[a->f->warp->index] : NULL;
+    if (!e->time || (e->who >= o->nthreads && !e->by) || doer / TX_LANES == me / TX_LANES)
+        return true;
+    if (e->who < o->nthreads) {
+        if (!e->fenced || !tx_order_seen(o, me, e->who, e->fenced))
+            return too_early(a, lane, o, "proxy", e, "without tcgen05.fence::before_thread_sync after");
+        time = e->fenced;
+    }
+    if (k && k->seen && (k->seen[e->who] > time || (e->who < o->nthreads && time < k->floor)))
+        return true;
+    return too_early(a, lane, o, "proxy", e, "without tcgen05.fence::after_thread_sync, and after");
+}
+
 /* An access by a thread (store or load), or by a work that it issues. */
 static bool
 may_touch(const tx_act *a, uint32_t lane, const tx_order *o, const tmem_record *r, bool write, bool work)
@@ -402,6 +431,8 @@ may_touch(const tx_act *a, uint32_t lane, const tx_order *o, const tmem_record *
     if (!r->writes && !tmem_seen(o, me, &r->write, work))
         return too_early(a, lane, o, r->write.who >= o->nthreads ? "async" : "race", &r->write,
                          "that is not ordered after");
+    if (!r->writes && !tmem_fenced(a, lane, o, &r->write))
+        return false;
     if (!write)
         return true;
     if (r->reads && !piped && !(work && tmem_seen(o, me, &r->flight, false)))
@@ -411,7 +442,8 @@ may_touch(const tx_act *a, uint32_t lane, const tx_order *o, const tmem_record *
             if (a->vm->unwritten.granule == UINT32_MAX)
                 a->vm->unwritten.set = false;
             return too_early(a, lane, o, work ? "async" : "race", &r->read[i], "that is not ordered after");
-        }
+        } else if (!tmem_fenced(a, lane, o, &r->read[i]))
+            return false;
     return true;
 }
 
@@ -426,7 +458,7 @@ touch_columns(const tx_act *a, tx_tmem *t, uint32_t column, uint32_t n, bool wri
         return true;
     for (uint32_t c = column; c < column + n; c++) {
         tmem_record *r = &t->record[window][c];
-        tmem_event e = {my_column(a, l), o->e.now, a->in->site, 0};
+        tmem_event e = {my_column(a, l), o->e.now, a->in->site, 0, 0};
         if (!may_touch(a, l, o, r, write, false))
             return false;
         if (write)
@@ -458,7 +490,7 @@ tx_tmem_issue(const tx_act *a, uint32_t lane, tmem_work *w)
             tmem_record *r = &s->cta->engine->tmem->record[k % TMEM_WINDOWS][s->column + k / TMEM_WINDOWS];
             if (!(s->windows >> k % TMEM_WINDOWS & 1))
                 continue;
-            r->flight = (tmem_event){my_column(a, lane), o->e.now, a->in->site, 0};
+            r->flight = (tmem_event){my_column(a, lane), o->e.now, a->in->site, 0, 0};
             s->write ? r->writes++ : r->reads++;
         }
     }
@@ -480,7 +512,7 @@ tx_tmem_done(tx_vm *vm, tx_work *work)
             if (!(s->windows >> k % TMEM_WINDOWS & 1))
                 continue;
             tmem_event e = {tx_order_agent(o, work->cta, TX_TENSOR_UNIT), o->e.now, work->site,
-                            tx_order_thread(work->cta, work->thread) + 1};
+                            tx_order_thread(work->cta, work->thread) + 1, 0};
             s->write ? r->writes-- : r->reads--;
             if (s->write)
                 r->write = e;
@@ -609,14 +641,44 @@ TX_PTX_AGENT(tc_wait)
     for (uint32_t c = 0; c < TMEM_COLUMNS && tx_act_has(a, TK_wait__st); c++) {
         tmem_record *r = &t->record[a->f->warp->index % 4][c];
         if (r->storing && r->write.who / TX_LANES == my_column(a, 0) / TX_LANES)
-            r->storing = false, r->write.time = o->e.now;
+            r->storing = false, r->write.time = o->e.now, r->write.fenced = 0;
     }
     tx_order_tick(o);
     return TX_RUN_ON;
 }
 
+static void
+fence_before(tx_warp *w, tx_order *o, tx_tmem *t)
+{
+    uint32_t warp = tx_order_thread(w->cta, w->index * TX_LANES) / TX_LANES, now = o->e.now;
+    for (uint32_t k = 0; k < TMEM_WINDOWS * TMEM_COLUMNS; k++) {
+        tmem_record *r = &t->record[k % TMEM_WINDOWS][k / TMEM_WINDOWS];
+        if (r->write.time && !r->write.fenced && r->write.who / TX_LANES == warp)
+            r->write.fenced = now;
+        for (uint32_t i = 0; i < TMEM_READERS; i++)
+            if (r->read[i].time && !r->read[i].fenced && r->read[i].who / TX_LANES == warp)
+                r->read[i].fenced = now;
+    }
+}
+
 TX_PTX_AGENT(tc_fence)
 {
-    (void)a;
+    tx_warp *w = a->f->warp;
+    tx_order *o = tx_shadow_order(w->cta);
+    tx_tmem *t = o ? tx_tmem_of(a->vm, w->cta) : NULL;
+    tmem_known *k = t ? &t->known[w->index] : NULL;
+    if (!o)
+        return TX_RUN_ON;
+    if (!t)
+        return TX_RUN_STOP;
+    if (tx_act_has(a, TK_fence__before_thread_sync)) {
+        fence_before(w, o, t);
+        tx_order_tick(o);
+        return TX_RUN_ON;
+    }
+    if (!k->seen && !(k->seen = tx_calloc(o->n, sizeof *k->seen)))
+        return tx_vm_nomem(a->vm), TX_RUN_STOP;
+    k->floor = o->e.floor;
+    memcpy(k->seen, o->of[my_column(a, tx_first_lane(a->f->m))]->seen, o->n * sizeof *k->seen);
     return TX_RUN_ON;
 }

@@ -15,7 +15,8 @@ enum { TX_TENSOR_UNIT = TX_BARRIER_AGENTS + TX_UNIT_AGENTS - 1 }; /* column of o
 
 typedef struct tmem_event { /* who, when, where in the source */
     uint32_t who, time, site;
-    uint32_t by; /* 1 + the thread that issued it, if it was a work */
+    uint32_t by;     /* 1 + the thread that issued it, if it was a work */
+    uint32_t fenced; /* when its thread has executed fence::before_thread_sync, 0 not yet */
 } tmem_event;
 typedef struct tmem_record { /* a column of a window */
     tmem_event write, read[TMEM_READERS];
@@ -30,7 +31,12 @@ typedef struct tmem_alloc {
     uint32_t site, thread;
 } tmem_alloc;
 
+typedef struct tmem_known { /* what a warp had seen at its last fence::after_thread_sync */
+    uint32_t floor, *seen;  /* NULL: it has executed none */
+} tmem_known;
+
 struct tx_tmem {
+    tmem_known known[TX_MAX_WARPS];
     uint32_t cell[TMEM_COLUMNS][TMEM_LANES];
     uint8_t written[TMEM_COLUMNS][TMEM_LANES / 8];
     uint8_t owner[TMEM_COLUMNS]; /* 1 + index of the allocation, 0 nobody */
@@ -61,6 +67,7 @@ typedef struct tmem_work {
 } tmem_work;
 
 tx_tmem *tx_tmem_of(tx_vm *vm, tx_cta *cta);  /* made when first needed; NULL: out of memory */
+void tx_tmem_forget(tx_tmem *t);              /* frees what it holds */
 tx_cta *tx_tmem_peer(tx_vm *vm, tx_cta *cta); /* the other CTA of the pair; NULL: none */
 /* The whole warp must be there for an .aligned instruction. false: reported. */
 bool tx_tmem_whole_warp(const tx_act *a);
