@@ -242,10 +242,7 @@ def sum_args():
     return (x, np.zeros(1, np.float32)), lambda x, out: np.testing.assert_array_equal(out, [x.sum()])
 
 
-GLOBAL = "order through global memory"
-
-
-@case(args=sum_args, missed={"thread_fence": GLOBAL})
+@case(args=sum_args, missed={("thread_fence", 1): "the fence of the one that reads what others have released"})
 def sum_of_all():
     import sum as example
 
