@@ -463,7 +463,8 @@ def of_lane_xor(other, mine, distance):
 
 @T.inline
 def sort(sm, tid, size, threads):
-    """A bitonic network over `best`, the greatest first. Steps over less than 32 places stay in registers."""
+    """A bitonic network over `best`, the greatest first. Steps over less than 32 places stay in registers. All threads
+    have met before."""
     per_thread = T.meta_var(max(size // threads, 1))
     mine = T.alloc_local((per_thread,), "uint64")
     other: T.uint64
@@ -481,8 +482,7 @@ def sort(sm, tid, size, threads):
             for j in T.unroll(per_thread):
                 if j * threads + tid < size:
                     T.ptx["st.shared.b64"](sm.best.ptr_to([j * threads + tid]), mine[j])
-        if not 2 < run <= 32:  # else the values are still in registers
-            T.cuda.cta_sync()
+        if run == 2:  # afterwards the values are in registers
             for j in T.unroll(per_thread):
                 mine[j] = T.uint64(0)
                 if j * threads + tid < size:
@@ -700,7 +700,6 @@ def topk(
                 write_softmax(sm, VALUES, INDICES, row, T.min(n, K), tid, lane, warp, K, THREADS)
             else:
                 write(sm, VALUES, INDICES, row, T.min(n, K), tid, dtype, LARGEST, K, THREADS)
-            T.cuda.cta_sync()
         meet(CLUSTER)  # histograms are clear, all memory may be written again
 
 
