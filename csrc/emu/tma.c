@@ -14,6 +14,7 @@ typedef struct tma_job {
     uint32_t image_off;
     uint32_t rows, inner, pitch; /* bytes of a row, and from row to row */
     uint32_t es;
+    uint32_t cell; /* padded types: bytes of 16 elements, which take 16 bytes of shared memory; 0: others */
     bool gather;
     int32_t op; /* reduction, -1 none */
     uint8_t *staged;
@@ -124,6 +125,10 @@ static void
 tma_put_row(const tma_job *j, uint32_t r, const uint8_t *row)
 {
     uint32_t o = r * j->pitch;
+    for (uint32_t c = 0; j->cell && c < j->inner / j->cell; c++)
+        memcpy(j->image + tma_swizzle(j, o + 16 * c), row + c * j->cell, j->cell);
+    if (j->cell)
+        return;
     if (!j->map.swizzle) {
         memcpy(j->image + o, row, j->inner);
         return;
@@ -210,7 +215,9 @@ tma_store_box(tx_vm *vm, tx_work *w)
     for (uint32_t r = 0; r < j->rows && to > from; r++) {
         if (!tma_row(j, r, &offset))
             continue;
-        for (uint32_t c = 0; c < j->inner; c += 16)
+        for (uint32_t c = 0; j->cell && c < j->inner / j->cell; c++)
+            memcpy(row + c * j->cell, image + tma_swizzle(j, r * j->pitch + 16 * c), j->cell);
+        for (uint32_t c = 0; !j->cell && c < j->inner; c += 16)
             memcpy(row + c, image + (j->map.swizzle ? tma_swizzle(j, r * j->pitch + c) : r * j->pitch + c),
                    j->inner - c < 16 ? j->inner - c : 16);
         int64_t at = offset + j->coord[0] * j->es, m = n > room - at ? room - at : n;
@@ -264,9 +271,18 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     if (t->im2col != (o >= 0))
         return tma_complain(a, l, "out_of_bounds", NULL,
                             t->im2col ? "an im2col map in tile mode" : "a tiled map in im2col mode", 0, 0);
-    if (t->interleave || t->swizzle == 5 || t->dtype > TX_TM_16U4_ALIGN8B)
+    if (t->interleave || t->swizzle == 5)
         return tma_complain(a, l, "unsupported", NULL,
-                            "interleaved maps, padded types and swizzle 128B_ATOM_32B_FLIP_8B are not emulated", 0, 0);
+                            "interleaved maps and swizzle 128B_ATOM_32B_FLIP_8B are not emulated", 0, 0);
+    if (t->dtype > TX_TM_16U4_ALIGN8B) { /* packed in global memory, in cells of 16 bytes in shared memory */
+        if (j->coord[0] % 128)
+            return tma_complain(a, l, "misaligned", NULL,
+                                "coordinate 0 is %lld: it must be a multiple of %lld elements", j->coord[0], 128);
+        j->cell = t->dtype == TX_TM_16U4_ALIGN16B ? 8 : 12;
+        t->dtype = TX_TM_U8;
+        t->dim[0] = t->dim[0] / 16 * j->cell, t->box[0] = t->box[0] / 16 * j->cell;
+        t->channels = t->channels / 16 * j->cell, j->coord[0] = j->coord[0] / 16 * j->cell;
+    }
     if (t->dtype == TX_TM_16U4_ALIGN8B) { /* two to a byte in both memories: a map of bytes */
         if (j->coord[0] % 32)
             return tma_complain(a, l, "misaligned", NULL,
@@ -286,8 +302,8 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     j->rows = j->gather ? 4 : t->im2col ? (uint32_t)t->pixels : 1;
     for (int d = 1; d < t->rank && !j->gather && !t->im2col; d++)
         j->rows *= (uint32_t)((t->box[d] + t->estride[d] - 1) / t->estride[d]);
-    j->pitch = t->swizzle > 3 ? 128 : t->swizzle ? 16u << t->swizzle : j->inner;
-    j->size = (j->rows - 1) * j->pitch + (t->swizzle ? j->pitch : j->inner);
+    j->pitch = j->cell ? j->inner / j->cell * 16 : t->swizzle > 3 ? 128 : t->swizzle ? 16u << t->swizzle : j->inner;
+    j->size = (j->rows - 1) * j->pitch + (t->swizzle || j->cell ? j->pitch : j->inner);
     if (!t->im2col && j->coord[0] * (int64_t)j->es % 16)
         return tma_complain(a, l, "misaligned", name,
                             "coordinate 0 is %lld: it must be a multiple of 16 bytes, %lld elements", j->coord[0],
@@ -320,6 +336,8 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
 static uint32_t
 tma_span_count(const tma_job *j)
 {
+    if (j->cell)
+        return j->rows * (j->inner / j->cell);
     return j->inner == j->pitch || !j->map.swizzle ? j->rows : j->rows * (j->inner / 16);
 }
 
@@ -328,14 +346,14 @@ static uint32_t
 tma_spans(const tma_job *j, tx_cta *cta, bool all, tx_span_of *s)
 {
     uint32_t n = 0;
-    bool dense = j->inner == j->pitch || !j->map.swizzle;
+    bool dense = !j->cell && (j->inner == j->pitch || !j->map.swizzle);
     int64_t offset;
     for (uint32_t r = 0; r < j->rows; r++) {
         if (!all && !tma_row(j, r, &offset))
             continue;
-        for (uint32_t c = 0; c < (dense ? 1 : j->inner / 16); c++) {
+        for (uint32_t c = 0; c < (dense ? 1 : j->inner / (j->cell ? j->cell : 16)); c++) {
             uint32_t o = dense ? j->image_off + r * j->pitch : j->image_off + tma_swizzle(j, r * j->pitch + c * 16);
-            uint32_t size = dense ? j->inner : 16;
+            uint32_t size = dense ? j->inner : j->cell ? j->cell : 16;
             if (n && s[n - 1].off + s[n - 1].n == o)
                 s[n - 1].n += size;
             else
