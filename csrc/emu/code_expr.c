@@ -271,24 +271,8 @@ static tx_val
 code_expr_shuffle(tx_code *g, const tx_node *n, unsigned lane)
 {
     int64_t nvec = n->u.i, at;
-    if (!tx_const_i64(n->arg[nvec + lane], &at)) { /* one of all lanes; the last where the index lies outside */
-        tx_val k = tx_code_cast(g, TX_I64, tx_code_expr(g, n->arg[nvec + lane], 0)), r = {.form = VF_NONE};
-        at = 0;
-        for (int64_t i = nvec; i-- > 0;)
-            at += tx_lanes(n->arg[i]->dtype);
-        for (int64_t i = nvec; i-- > 0;)
-            for (unsigned j = tx_lanes(n->arg[i]->dtype); j-- > 0;) {
-                tx_val v = tx_code_expr(g, n->arg[i], j);
-                at--;
-                if (k.form == VF_NONE || v.form == VF_NONE)
-                    return v.form == VF_NONE ? v : k;
-                r = r.form == VF_NONE
-                        ? v
-                        : code_expr_choose(g, tx_scalar_of(n->dtype),
-                                           tx_code_bin(g, TX_OP_EQ, TX_I64, k, tx_val_int(TX_I64, at)), v, r);
-            }
-        return r;
-    }
+    if (!tx_const_i64(n->arg[nvec + lane], &at))
+        return tx_code_unsupported(g, "T.Shuffle with run-time indices", tx_scalar_of(n->dtype));
     for (int64_t i = 0; i < nvec; i++) {
         int64_t lanes = tx_lanes(n->arg[i]->dtype);
         if (at < lanes)
