@@ -45,7 +45,7 @@ def reference() -> str:
     for row in _core.ptx_rows():
         first = row[0].split(".")[0]
         for name in first.strip("{}").rpartition("=")[2].split("|"):
-            families.setdefault(name, []).append((*row, "not yet" if row[4] in later else "yes"))
+            families.setdefault(name, []).append((*row, "no" if row[4] in later else "yes"))
     for name in sorted(families):
         out += [f"## {name}", "", "| opcode | operands | floor | rules | emulated |", "|---|---|---|---|---|"]
         for opcode, operands, _, floor, _, rules, emulated in families[name]:

@@ -246,6 +246,6 @@ tx_vm_outside(tx_vm *vm, tx_frag *f, const tx_insn *in)
         return call_outside(vm, f, in, o);
     tx_emu_report *r = tx_report_begin(vm, "unsupported", in->site);
     tx_report_agent(vm, r, f, tx_first_lane(f->m), in->site, "executed");
-    tx_report_text(r, "the emulator does not know %s yet", o->text);
+    tx_report_text(r, "the emulator does not know %s", o->text);
     return tx_report_end(vm, r);
 }

@@ -124,7 +124,7 @@ TX_PTX_ROW(discard, PH_NOTHING)
 TX_PTX_ROW(griddep, PH_NOTHING)
 TX_PTX_ROW(multimem, PH_MULTIMEM)
 
-/* ---- not emulated yet: the asynchronous hardware ------------------------------------------------------------------- */
+/* ---- not emulated: where its metadata lies is not written down ------------------------------------------------------ */
 
 // clang-format off
 #define LATER(n) TX_PTX_ROW(n, PH_LATER)
