@@ -467,6 +467,10 @@ tx_code_store(tx_code *g, const tx_node *n)
         tx_code_unsupported(g, "a store of this type", t);
         return;
     }
+    if (tx_bits(t) == 4 && lanes == 1 && b->scope != TX_LOCAL) {
+        tx_fail(g->c, n->span, TX_E_FP4_STORE, b->name->text);
+        return;
+    }
     for (unsigned i = 0; i < lanes; i++) {
         v[i] = tx_code_cast(g, t, tx_code_expr(g, n->arg[0], tx_lanes(n->arg[0]->dtype) > 1 ? i : 0));
         if (lanes > 1)

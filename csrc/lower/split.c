@@ -431,17 +431,27 @@ taken(const split *s, const tx_str *name)
     return false;
 }
 
-/* <f>_kernel, <f>_kernel_1, ... */
+/* <f>_kernel, <f>_kernel_1, ...; NVRTC takes ASCII letters only, so each other byte of the user's name becomes _xx. */
 static const tx_str *
 kernel_name(split *s)
 {
-    const tx_str *name;
+    const tx_str *name = NULL, *f = s->f->name;
+    tx_sb sb = {0};
 
-    do {
-        name = s->nregions == 0 ? tx_intern_f(s->c, "%s_kernel", s->f->name->text)
-                                : tx_intern_f(s->c, "%s_kernel_%u", s->f->name->text, s->nregions);
-        s->nregions++;
-    } while (name && taken(s, name));
+    for (uint32_t i = 0; i < f->len; i++)
+        if ((unsigned char)f->text[i] < 0x80)
+            tx_sb_putc(&sb, f->text[i]);
+        else
+            tx_sb_f(&sb, "_%02x", (unsigned char)f->text[i]);
+    if (sb.failed)
+        tx_fail(s->c, s->f->span, TX_E_NO_MEMORY);
+    else if (sb.n)
+        do {
+            name = s->nregions == 0 ? tx_intern_f(s->c, "%s_kernel", sb.text)
+                                    : tx_intern_f(s->c, "%s_kernel_%u", sb.text, s->nregions);
+            s->nregions++;
+        } while (name && taken(s, name));
+    tx_sb_free(&sb);
     return name;
 }
 

@@ -606,7 +606,7 @@ checked_extents(tx_py_context *ctx, const tx_str *name, const tx_node *const *sh
             break;
         }
         if (tx_const_i64(shape[i], &v) && v > 0 && (!tx_mul_i64(nelem, v, &nelem) || nelem > TX_MAX_ELEMENTS)) {
-            tx_fail(ctx->c, ctx->c->span, TX_E_ELEMENT_LIMIT, name->text);
+            tx_fail(ctx->c, ctx->c->span, TX_E_BUFFER_TOO_LARGE, name->text);
             break;
         }
     }

@@ -652,3 +652,29 @@ def test_a_module_made_in_a_function_sees_its_names():
         a = np.zeros(n, np.int32)
         tirx.compile(make(n), target="cpu")["k"](a)
         np.testing.assert_array_equal(a, np.arange(n) + n)
+
+
+def test_two_members_of_one_name_are_told_at_the_second():
+    with pytest.raises(tirx.DiagnosticError, match="module Twice has two functions named 'f'") as e:
+
+        @I.ir_module
+        class Twice:
+            @T.prim_func(private=True)
+            def f(x: T.int32) -> T.int32:
+                return x
+
+            @T.prim_func(private=True)
+            def f(second: T.int32) -> T.int32:
+                return second
+
+    assert e.value.text.strip() == "def f(second: T.int32) -> T.int32:"
+
+
+def test_a_call_that_gives_no_value_is_named_so():
+    with pytest.raises(tirx.DiagnosticError, match="cannot hold the result of a call that gives no value"):
+
+        @T.prim_func
+        def k(A: T.Buffer((64,), "int32")):
+            T.device_entry()
+            tx = T.thread_id([64])
+            A[tx] = T.cuda.cta_sync()

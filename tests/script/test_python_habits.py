@@ -111,3 +111,20 @@ def test_a_pattern_is_a_text(dialect):
 def test_annotations_of_a_loop_are_a_dict(dialect):
     with pytest.raises(TypeError, match="annotations must be a dict of names to values, got list"):
         kernel("for i in T.serial(4, annotations=[1]):\n    B[tx] = i", dialect)
+
+
+def test_values_in_a_list_or_a_dict_are_those_of_the_time(dialect):
+    for made, read in (("[B[tx] + 1, 2]", "x[0]"), ("(B[tx] + 1, 2)", "x[0]"), ("{'a': B[tx] + 1}", "x['a']")):
+        assert (values(f"x = {made}\nB[tx] = 5\nB[tx] = {read}", dialect) == 1).all()
+
+
+@pytest.mark.parametrize("name", ["é", "变量", "µ"])
+def test_kernels_with_names_beyond_ascii_are_compiled_by_nvrtc(name):
+    f = tirx.from_source(
+        f"@T.prim_func\ndef {name}({name}: T.Buffer((64,), 'int32')):\n"
+        f"    T.device_entry()\n    tx = T.thread_id([64])\n    {name}[tx] = tx\n"
+    )
+    assert tirx.compile(f, target="cuda:sm_90a").source.isascii()
+    array = np.zeros(64, "int32")
+    tirx.compile(f, target="cpu")(array)
+    assert (array == tx).all()

@@ -304,6 +304,9 @@ class Assignments:
         elif self.builder.zone == "device" and value.__class__ in (list, tuple) and any(map(is_impure, value)):
             # what is read later must be what is read now
             value = value.__class__(self.settled(f"{name}_{k}", v) for k, v in enumerate(value))
+        elif self.builder.zone == "device" and value.__class__ is dict:
+            for k, v in value.items():
+                value[k] = self.settled(name, v)
         elif isinstance(value, frames.Frame):
             value = value.flat()
         name_resources = getattr(type(value), "_tirx_name_resources", None)

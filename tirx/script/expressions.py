@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from tirx import _core
 from tirx.script import symbols
+from tirx.script.ops import Receipt
 from tirx.script.recovery import Followed
 from tirx.script.scope import MISSING, Failed, Lost, Names
 
@@ -649,6 +650,8 @@ def _describe(x: Any) -> str:
         return x.dtype if x.is_cell else f"buffer {x.name}"
     if isinstance(x, Region):
         return f"a region of {x.buffer.name}"
+    if isinstance(x, Receipt):
+        return "the result of a call that gives no value"
     if x is None or isinstance(x, (bool, int, float, str)):
         text = repr(x)
         return text if len(text) <= 40 else text[:37] + "..."

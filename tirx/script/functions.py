@@ -166,7 +166,7 @@ def fault_at(found: source.Source, row: str, *words: str) -> DiagnosticError:
 
     ctx = _core.Context()
     ctx.set_place(ctx.add_file(found.file, found.text, found.first_line), found.name, 0, found.line_offset)
-    line, column = found.node.lineno + found.line_offset, found.node.col_offset
+    line, column = found.node.lineno, found.node.col_offset
     ctx.at_pos(line, column, line, column + len("def ") + len(found.name))
     try:
         ctx.fail(row, *words)

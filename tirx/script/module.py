@@ -82,8 +82,8 @@ class Named:
         self._tirx_module = module
 
     def __getattr__(self, name: str) -> Member:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("__") and name not in self._tirx_module.members:
+            raise AttributeError(f"module {self._tirx_module.name} has no function '{name}'")
         return self._tirx_module.find(name)
 
     def __repr__(self) -> str:

@@ -46,9 +46,7 @@ class Parser(Functions, Expressions, Building):
 
     def begin_walk(self) -> None:
         self.inlined: Any = None  # the Expansion that is being walked
-        self.loops: list[
-            tuple[str, int]
-        ] = []  # loops around: ("run" | "grid" | "python", run_time there)
+        self.loops: list[tuple[str, int]] = []  # loops around: ("run" | "grid" | "python", run_time there)
         self.hoists: dict[str, list[Any]] = {}  # names that both arms of a branch around bind -> [scope, cell, depth]
         self.operands: list[list[Any]] = []  # values that wait for another operand of theirs
         self.run_time = 0  # run-time blocks around
