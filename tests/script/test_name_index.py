@@ -34,7 +34,7 @@ VALUES: dict[str, tuple[str, str]] = {
     "warp_id": ("w = T.warp_id([2])\nB[tx] = w", "tx // 32"),
     "serial": ("for i in T.serial(2, 8, step=2):\n    B[tx] += i", "tx * 0 + 12"),
     "unroll": ("for i in T.unroll(4):\n    B[tx] += i", "tx * 0 + 6"),
-    "vectorized": ("for i in T.vectorized(4):\n    B[tx // 4 * 4 + i] = i", "tx % 4"),
+    "vectorized": ("if tx % 4 == 0:\n    for i in T.vectorized(4):\n        B[tx + i] = i", "tx % 4"),
     "parallel": ("for i in T.parallel(3):\n    B[tx] += i", "tx * 0 + 3"),
     "grid": ("for i, j in T.grid(2, (1, 3)):\n    B[tx] += i * j", "tx * 0 + 6"),
     "If": (
@@ -117,7 +117,10 @@ VALUES: dict[str, tuple[str, str]] = {
     ),
     "Select": ("B[tx] = T.Select(tx < 5, 1, tx)", "np.where(tx < 5, 1, tx)"),
     "select": ("B[tx] = T.select(tx < 5, 1, tx)", "np.where(tx < 5, 1, tx)"),
-    "if_then_else": ("B[tx] = T.if_then_else(tx > 0, B[tx - 1], 4)", "4 * (tx == 0)"),
+    "if_then_else": (
+        "B[tx] = T.if_then_else(tx > 0, T.int32(A[tx - 1]), 4)",
+        "(tx > 0) * (tx - 1) + 4 * (tx == 0)",
+    ),
     "min": ("B[tx] = T.min(tx, 9)", "np.minimum(tx, 9)"),
     "max": ("B[tx] = T.max(tx, 9)", "np.maximum(tx, 9)"),
     "ceildiv": ("B[tx] = T.ceildiv(tx - 20, 7)", "-((20 - tx) // 7)"),
@@ -195,9 +198,9 @@ VALUES: dict[str, tuple[str, str]] = {
     "dp4a": ("B[tx] = T.dp4a(tx * 0x01010101, T.int32(0x01FF0203), s)", "3 + tx * (1 - 1 + 2 + 3)"),
     "gpu_dp4a": ("B[tx] = T.gpu_dp4a(T.uint32(0xFF000001), T.cast(tx, 'uint32'), T.uint32(1))", "tx + 1"),
     "masked_load": (
-        "v: T.let = T.masked_load(B, [T.ramp(tx - 1, 1, 2)], T.ramp(tx, 1, 2) > 0, T.broadcast(-1, 2))\n"
-        "B[tx] = T.Shuffle([v], [0])",
-        "np.where(tx == 0, -1, 0)",
+        "v: T.let = T.masked_load(A, [T.ramp(tx - 1, 1, 2)], T.ramp(tx, 1, 2) > 0, T.broadcast(T.float32(-1), 2))\n"
+        "B[tx] = T.int32(T.Shuffle([v], [0]))",
+        "tx - 1",
     ),
     "masked_store": (
         "if tx < 32:\n    T.masked_store(B, [T.ramp(tx * 2, 1, 2)], T.broadcast(tx, 2), T.ramp(tx, 40, 2) < 41)",
