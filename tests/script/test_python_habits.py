@@ -128,3 +128,46 @@ def test_kernels_with_names_beyond_ascii_are_compiled_by_nvrtc(name):
     array = np.zeros(64, "int32")
     tirx.compile(f, target="cpu")(array)
     assert (array == tx).all()
+
+
+@pytest.mark.parametrize(
+    "arms, want",
+    [
+        ("if tx > 3:\n    return\nelse:\n    y = tx", np.where(tx > 3, 0, tx)),
+        ("if tx > 3:\n    y = tx + 1\nelse:\n    return", np.where(tx > 3, tx + 1, 0)),
+        (
+            "if tx > 3:\n    return\nelif tx > 1:\n    y = 7\nelse:\n    y = 8",
+            np.where(tx > 3, 0, np.where(tx > 1, 7, 8)),
+        ),
+    ],
+)
+def test_an_arm_that_is_left_need_not_bind_what_the_other_does(dialect, arms, want):
+    assert (values(f"{arms}\nB[tx] = y", dialect) == want).all()
+
+
+def test_a_turn_that_is_left_need_not_bind_either(dialect):
+    text = "for i in range(4):\n    if i == tx:\n        continue\n    else:\n        z = i\n    B[tx] += z"
+    assert (values(text, dialect) == 6 - np.where(tx < 4, tx, 0)).all()
+
+
+@pytest.mark.parametrize(
+    "arms", ["if tx > 3:\n    return\nelse:\n    return", "if tx > 3:\n    return", "if tx > 3:\n    y = 1"]
+)
+def test_what_no_arm_or_one_of_two_binds_is_unknown(dialect, arms):
+    with pytest.raises(tirx.DiagnosticError, match="Undefined variable: y"):
+        values(f"{arms}\nB[tx] = y", dialect)
+
+
+def test_a_name_that_is_bound_later_is_not_proposed_for_itself():
+    def make():
+        @T.prim_func
+        def f(B: T.Buffer((64,), "int32")):
+            T.device_entry()
+            B[T.thread_id([64])] = assigned_afterwards
+
+        assigned_afterwards = 3
+        return f, assigned_afterwards
+
+    with pytest.raises(tirx.DiagnosticError, match="Undefined variable: assigned_afterwards") as e:
+        make()
+    assert "did you mean" not in str(e.value)

@@ -29,6 +29,7 @@ from tirx.script.expressions import (
 from tirx.script.scope import MISSING, Lost
 
 _SIMPLE = ("VAR", "INT", "FLOAT")
+_JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
 # ---- which names a block assigns; kept on the nodes ----------------------------------------------------------------
@@ -90,11 +91,12 @@ def always_stores(nodes: list[ast.stmt]) -> set[str]:
 
 
 def arms_store(node: ast.If) -> set[str]:
-    """Names that both arms assign to."""
+    """Names that are assigned to in every arm whose end is reached."""
     try:
         return node._tirx_arms  # type: ignore[attr-defined]
     except AttributeError:
-        found = always_stores(node.body) & always_stores(node.orelse) if node.orelse else set()
+        ends = [always_stores(a) for a in (node.body, node.orelse) if not (a and isinstance(a[-1], _JUMPS))]
+        found = set.intersection(*ends) if ends else set()
         node._tirx_arms = found  # type: ignore[attr-defined]
         return found
 

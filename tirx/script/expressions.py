@@ -226,7 +226,7 @@ class Expressions:
             raise Followed
         if value.__class__ is Lost:
             self.ctx.fail("UNDEFINED_NAME", name, value.why)
-        names = self.scope.visible() | set(dir(builtins))
+        names = (self.scope.visible() | set(dir(builtins))) - {name}  # a name around may not be bound yet
         import difflib
 
         close = difflib.get_close_matches(name, names, 1, 0.75)
