@@ -48,8 +48,8 @@ pyfn_get_ctx(PyObject *self, void *Py_UNUSED(closure))
 
 /* ---- attributes of functions and modules ------------------------------------------------------------------------- */
 
-static PyObject *
-attrs_dict(tx_py_context *ctx, const tx_attr *attrs, uint32_t n)
+PyObject *
+tx_py_attrs(tx_py_context *ctx, const tx_attr *attrs, uint32_t n)
 {
     PyObject *dict = PyDict_New();
 
@@ -67,7 +67,7 @@ static PyObject *
 pyfn_get_attrs(PyObject *self, void *Py_UNUSED(closure))
 {
     const tx_func *f = FUNC(self);
-    PyObject *dict = attrs_dict(CTX(self), f->attrs, f->nattrs);
+    PyObject *dict = tx_py_attrs(CTX(self), f->attrs, f->nattrs);
 
     if (dict && f->symbol && !PyDict_GetItemString(dict, "global_symbol")) {
         PyObject *symbol = tx_py_str(f->symbol);
@@ -553,7 +553,7 @@ pymod_get_names(PyObject *self, void *Py_UNUSED(closure))
 static PyObject *
 pymod_get_attrs(PyObject *self, void *Py_UNUSED(closure))
 {
-    return attrs_dict(CTX(self), MOD(self)->attrs, MOD(self)->nattrs);
+    return tx_py_attrs(CTX(self), MOD(self)->attrs, MOD(self)->nattrs);
 }
 
 static PyMethodDef pymod_methods[] = {

@@ -68,21 +68,6 @@ nodes_tuple(tx_py_context *ctx, const tx_node *const *at, uint32_t n)
 }
 
 static PyObject *
-attrs_of(tx_py_context *ctx, const tx_attr *attrs, uint32_t n)
-{
-    PyObject *dict = PyDict_New();
-
-    for (uint32_t i = 0; dict && i < n; i++) {
-        PyObject *key = tx_py_str(attrs[i].key), *value = key ? tx_py_from_attr(ctx, attrs[i].value) : NULL;
-        if (!value || PyDict_SetItem(dict, key, value) < 0)
-            Py_CLEAR(dict);
-        Py_XDECREF(key);
-        Py_XDECREF(value);
-    }
-    return dict;
-}
-
-static PyObject *
 loop_field(tx_py_context *ctx, const tx_node *n, const char *name)
 {
     static const char *const kinds[] = {"serial", "unroll", "vectorized", "parallel"};
@@ -98,7 +83,7 @@ loop_field(tx_py_context *ctx, const tx_node *n, const char *name)
         return PyUnicode_FromString(kinds[loop->kind]);
     if (strcmp(name, "unroll") == 0)
         return PyLong_FromLong(loop->unroll);
-    return attrs_of(ctx, loop->attrs, loop->nattrs);
+    return tx_py_attrs(ctx, loop->attrs, loop->nattrs);
 }
 
 static PyObject *
@@ -152,7 +137,7 @@ other_field(tx_py_context *ctx, const tx_node *n, const char *name)
         return name[0] == 'v' ? nodes_tuple(ctx, n->arg, (uint32_t)n->u.i)
                               : nodes_tuple(ctx, n->arg + n->u.i, n->nargs - (uint32_t)n->u.i);
     case TX_OP_FOR: return loop_field(ctx, n, name);
-    case TX_OP_ALLOC: return attrs_of(ctx, n->u.buf->attrs, n->u.buf->nattrs);
+    case TX_OP_ALLOC: return tx_py_attrs(ctx, n->u.buf->attrs, n->u.buf->nattrs);
     case TX_OP_ASSERT: return assert_field(n->u.assertion, name);
     case TX_OP_ATTR: return tx_py_str(n->u.s);
     case TX_OP_SCOPE_ID: return scope_id_field(ctx, n, name);

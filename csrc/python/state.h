@@ -184,7 +184,8 @@ const tx_node *
 tx_py_as_attr(tx_py_context *ctx, const char *key, PyObject *x); /* numbers, strings, lists, expressions */
 bool tx_py_as_attrs(tx_py_context *ctx, PyObject *dict, const tx_attr **out, uint32_t *n);
 PyObject *tx_py_from_attr(tx_py_context *ctx, const tx_node *n);
-PyObject *tx_py_int_or_expr(tx_py_context *ctx, const tx_node *n); /* int for a constant, NULL node: 0 */
+PyObject *tx_py_attrs(tx_py_context *ctx, const tx_attr *attrs, uint32_t n); /* a new dict of them */
+PyObject *tx_py_int_or_expr(tx_py_context *ctx, const tx_node *n);           /* int for a constant, NULL node: 0 */
 const tx_node *tx_py_literal(tx_py_context *ctx, tx_dtype t, PyObject *value);
 bool tx_py_as_dtype(tx_py_context *ctx, PyObject *x, tx_dtype *out); /* diagnostics at the current span */
 bool tx_py_dtype_text(tx_py_state *s, PyObject *x, tx_dtype *out,
