@@ -331,6 +331,25 @@ def test_captured_values():
         OUTSIDE = 5
 
 
+def test_python_objects():
+    class Held:
+        x = 1
+
+    refused("for i in range(3):\n    o.x = i  # <--", "'o.x' is a Python value", o=Held())
+    refused("for i in range(3):\n    xs[0] = tx  # <--", "'xs' is a Python value", xs=[1])
+    held = Held()
+
+    @T.prim_func
+    def k(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        held.x = A[tx]
+        A[tx] = 5
+        B[tx] = held.x
+
+    np.testing.assert_array_equal(run(k, one(), one()), 5)
+
+
 def test_no_negative_index():
     refused("B[tx] = A[-1]  # <--", "index -1 is outside 0..31")
     refused("B[tx] = A[32]  # <--", "index 32 is outside 0..31")

@@ -171,3 +171,46 @@ def test_a_name_that_is_bound_later_is_not_proposed_for_itself():
     with pytest.raises(tirx.DiagnosticError, match="Undefined variable: assigned_afterwards") as e:
         make()
     assert "did you mean" not in str(e.value)
+
+
+class Held:
+    """A plain object whose attributes a kernel sets."""
+
+    def __init__(self):
+        self.x = 1
+
+
+@pytest.mark.parametrize(
+    "store, read", [("l[0] = B[tx] + 1", "l[0]"), ("d['a'] = B[tx] + 1", "d['a']"), ("o.x = B[tx] + 1", "o.x")]
+)
+def test_what_an_assignment_puts_into_a_python_object_is_the_value_of_its_time(dialect, store, read):
+    text = f"l = [1, 2]\nd = {{}}\n{store}\nB[tx] = 5\nB[tx] = {read}"
+    assert (run(kernel(text, dialect, o=Held()))[1] == 1).all()
+
+
+@pytest.mark.parametrize(
+    "block", ["if tx > 3:\n    o.x = 2", "for i in range(3):\n    o.x = i", "for i in range(3):\n    o.x += 1"]
+)
+def test_an_attribute_cannot_change_in_a_run_time_block(dialect, block):
+    for made in ("", "o = T.meta_var(make())\n"):  # captured, and made in the kernel
+        with pytest.raises(tirx.DiagnosticError, match=r"'o\.x' is a Python value"):
+            kernel(f"{made}{block}\nB[tx] = o.x", dialect, o=Held(), make=Held)
+    text = "o = T.meta_var(make())\nfor i in (1, 2, 3):\n    o.x = i\nB[tx] = o.x"
+    assert (run(kernel(text, dialect, make=Held))[1] == 3).all()
+
+
+def test_the_with_block_of_an_entry_runs_once():
+    held, table = Held(), [1]
+
+    @T.function
+    def f(B: T.Tensor((64,), "int32")):
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=64)):
+            t: T.let = T.cuda.thread_idx("x")
+            with T.attr({"pragma_x": 1}):
+                held.x = t + 1
+                table[0] = t * 100
+                B[t] = held.x + table[0]
+
+    b = np.zeros(64, "int32")
+    tirx.compile(f, target="cpu")(b)
+    assert (b == tx * 101 + 1).all()

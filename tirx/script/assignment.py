@@ -363,10 +363,12 @@ class Assignments:
             if held.__class__ is Buffer and held.is_cell and (isinstance(value, IR) or is_number(value)):
                 self.builder.store(held, (0,), value)
                 return
-        if self.run_time and isinstance(owner, (list, dict)) and isinstance(target.value, ast.Name):
+        if self.run_time > self.runs_once and isinstance(owner, (list, dict)) and isinstance(target.value, ast.Name):
             name = target.value.id
             if self.scope.is_outer(name) or isinstance(value, IR) and name not in self.scope.names:
                 self.ctx.fail("PYTHON_VALUE_CHANGES", name)
+        if self.builder.zone == "device" and isinstance(owner, (list, dict)):
+            value = self.settled("v", value)
         try:
             owner[index] = value
         except (TypeError, KeyError, IndexError) as e:
@@ -393,14 +395,25 @@ class Assignments:
                 return
         if isinstance(owner, (Expr, Buffer)):
             self.ctx.fail("STORE_ATTRIBUTE", target.attr, describe(owner))
+        if held is not None and held is not value:
+            self.check_attribute(target)
         if isinstance(value, IR) and self.is_fresh(value):
             self.take_fresh(value, target.attr)
+        elif value.__class__ is Expr and value.op != "LOAD" and self.builder.zone == "device" and not meta:
+            value = self.settled(target.attr, value)  # an element stays the place that it is
         elif hasattr(type(value), "_tirx_name_resources"):
             value._tirx_name_resources(self, target.attr)
         try:
             setattr(owner, target.attr, value)
         except (AttributeError, TypeError) as e:
             self.ctx.fail("NO_ATTRIBUTE", str(e))
+
+    def check_attribute(self, target: ast.Attribute) -> None:
+        """An attribute of a Python object, which is about to change: not in a block that may not run, or run again."""
+        if self.run_time > self.runs_once and isinstance(target.value, ast.Name):
+            name = target.value.id
+            if self.scope.is_outer(name) or self.scope.owner(name) is None:
+                self.ctx.fail("PYTHON_VALUE_CHANGES", f"{name}.{target.attr}")
 
     def aug_assign(self, node: ast.AugAssign) -> None:
         self.emitted += 1
@@ -438,6 +451,7 @@ class Assignments:
             if current.__class__ is Buffer and is_scalar(current):
                 self.builder.store(current, (0,), value)
             elif value is not None:
+                self.check_attribute(target)  # type: ignore[arg-type]
                 setattr(owner, target.attr, value)  # type: ignore[attr-defined]
 
     def updated(self, node: ast.AugAssign, current: Any, right: Any) -> Any:

@@ -329,6 +329,7 @@ class Statements(Assignments, Recovery):
             self.prepare(node)  # device code does not set variables of the host
         self.scope.open()
         self.run_time += 1
+        outer, once = self.runs_once, 1
         try:
             for item in node.items:
                 manager = self.value(item.context_expr)
@@ -337,11 +338,15 @@ class Statements(Assignments, Recovery):
                     self.ctx.fail("WITH_CONTEXT", describe(manager))
                 value = manager.__enter__()
                 entered.append(manager)
+                if isinstance(manager, (frames.Then, frames.Else, frames.While, frames.ForFrame)):
+                    once = 0
                 if item.optional_vars is not None:
                     self.bind_python(item.optional_vars, value)
+            self.runs_once += once
             self.block(node.body)
         finally:
             self.run_time -= 1
+            self.runs_once = outer
         # after a fault nothing is closed: the function is given up
         for manager in reversed(entered):
             self.at(node)
