@@ -214,3 +214,11 @@ def test_the_with_block_of_an_entry_runs_once():
     b = np.zeros(64, "int32")
     tirx.compile(f, target="cpu")(b)
     assert (b == tx * 101 + 1).all()
+
+
+def test_an_unknown_keyword_is_answered_with_those_of_the_function_that_refuses_it(dialect):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'name'") as e:
+        kernel("P = T.alloc_local((1,), 'int32', name='x')", dialect)
+    assert "it takes shape, dtype, data, strides, elem_offset" in str(e.value)
+    with pytest.raises(TypeError, match="did you mean 'scope'"):
+        kernel("P = T.alloc_local((1,), 'int32', scoope='x')", dialect)

@@ -583,10 +583,13 @@ class Expressions:
         """The same fault with the names that the function takes."""
         import difflib
 
+        # T.alloc_local hands its keywords on: what they may be says the function that has refused one
+        function = getattr(function, "__globals__", {}).get(str(e).partition("(")[0], function)
         try:
-            known = [n for n, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
+            taken = inspect.signature(function).parameters
         except (TypeError, ValueError):
             return
+        known = [n for n, p in taken.items() if p.kind is not p.VAR_POSITIONAL]
         for name in keywords:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1, 0.6)
