@@ -253,10 +253,10 @@ struct tx_engine {
     uint32_t *cp_group, *bulk_group; /* a thread: groups committed */
     uint32_t *wgmma_group;           /* a warp: groups committed, and whether it has executed wgmma.fence */
     bool *wgmma_fenced;
-    struct tx_tmem *tmem;            /* tensor memory, once it is used */
-    struct tx_touch *touched;        /* cluster.c: what threads of other CTAs did last, by thread of the cluster */
-    void *registers;                 /* wgmma.c: a warp's registers in flight */
-    bool refused;                    /* launch_control.c: a thread knows that no cluster is left */
+    struct tx_tmem *tmem;     /* tensor memory, once it is used */
+    struct tx_touch *touched; /* cluster.c: what threads of other CTAs did last, by thread of the cluster */
+    void *registers;          /* wgmma.c: a warp's registers in flight */
+    bool refused;             /* launch_control.c: a thread knows that no cluster is left */
 };
 tx_engine *tx_engine_new(const tx_cta *cta);
 void tx_engine_free(tx_engine *e);
