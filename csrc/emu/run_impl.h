@@ -361,13 +361,14 @@ static inline int64_t
 index_of(const uint8_t *R, const tx_vreg *r, int l)
 {
     const uint8_t *p = R + r->reg + (r->row ? (size_t)l * (r->vt == VT_I64 || r->vt == VT_U64 ? 8 : 4) : 0);
-    const tx_slot *s = (const tx_slot *)(const void *)p;
+    int32_t v32;
     if (r->vt == VT_I64 || r->vt == VT_U64) {
         int64_t v;
         memcpy(&v, p, 8);
         return v;
     }
-    return r->vt == VT_U32 ? (int64_t)s->u32 : s->i32;
+    memcpy(&v32, p, 4);
+    return r->vt == VT_U32 ? (int64_t)(uint32_t)v32 : v32;
 }
 
 /* Lanes whose index of one dimension lies outside its extent. */

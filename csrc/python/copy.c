@@ -307,7 +307,7 @@ tx_py_store_region(tx_py_builder *builder, tx_buffer *buf, const tx_node *const 
     if (r && (!ends_inside(ctx, &from) || !shapes_agree(ctx, &to, &from)))
         return false;
     if (!r) {
-        if (!(v = tx_py_as_stored(ctx, value, buf->dtype)))
+        if (!(v = tx_py_as_stored(ctx, value, buf->dtype)) || !tx_py_builder_open(builder))
             return false;
         if (!(v->flags & TX_NF_WEAK) && !(v = taken_once(builder, "v", tx_typed(ctx->c, v))))
             return tx_py_raise(ctx), false;

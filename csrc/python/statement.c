@@ -23,8 +23,8 @@ METHOD(decl, 2, 2, "buf", "data")
     return tx_py_emitted(SELF, tx_py_stmt(SELF, TX_OP_DECL, (tx_payload){.buf = b->buf}, &data, 1));
 }
 
-bool
-tx_py_store(tx_py_builder *builder, tx_buffer *buf, PyObject *indices, PyObject *value)
+static bool
+store_held(tx_py_builder *builder, tx_buffer *buf, PyObject *indices, PyObject *value)
 {
     PyObject *self = (PyObject *)builder;
     tx_py_context *ctx = builder->ctx;
@@ -51,11 +51,21 @@ tx_py_store(tx_py_builder *builder, tx_buffer *buf, PyObject *indices, PyObject 
     }
     if (r == 0)
         return tx_py_store_region(builder, buf, idx, extent, kept, step, value);
-    if (!(v = tx_py_as_stored(ctx, value, buf->dtype)))
+    if (!(v = tx_py_as_stored(ctx, value, buf->dtype)) || !tx_py_builder_open(SELF))
         return false;
     if (!tx_emit(builder->b, tx_store(ctx->c, buf, idx, buf->rank, v)))
         return tx_py_raise(ctx), false;
     return true;
+}
+
+/* What the operands run may end the builder: it is held meanwhile. */
+bool
+tx_py_store(tx_py_builder *builder, tx_buffer *buf, PyObject *indices, PyObject *value)
+{
+    Py_INCREF((PyObject *)builder);
+    bool ok = store_held(builder, buf, indices, value);
+    Py_DECREF((PyObject *)builder);
+    return ok;
 }
 
 METHOD(store, 3, 3, "buf", "indices", "value")
