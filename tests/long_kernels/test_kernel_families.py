@@ -25,6 +25,8 @@ import block_scaled_gemm as gemm
 import radix_select
 import state_space
 
+pytestmark = pytest.mark.slow  # under sanitizers
+
 HERE = Path(__file__).resolve().parent
 FILES = ("state_space", "block_scaled_gemm", "radix_select")
 DTYPES = {
