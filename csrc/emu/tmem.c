@@ -309,8 +309,9 @@ tx_tmem_end(tx_vm *vm, tx_cta *cta)
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */
 
-bool
-tx_tmem_columns(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, uint32_t n)
+/* Are the columns there, and of one allocation? false: reported. */
+static bool
+tmem_columns_are(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, uint32_t n)
 {
     bool outside = column + n > TMEM_COLUMNS;
     uint32_t bad = outside ? TMEM_COLUMNS : column, owner = outside ? 0 : t->owner[column];
@@ -345,8 +346,8 @@ start_lane(const tx_act *a, uint32_t lane, uint32_t address, bool half)
     return -1;
 }
 
-bool
-tx_tmem_read_cells(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, uint32_t tmem_lane, uint32_t *out)
+static bool
+tmem_read_cell(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, uint32_t tmem_lane, uint32_t *out)
 {
     *out = t->cell[column][tmem_lane];
     if (t->written[column][tmem_lane / 8] >> tmem_lane % 8 & 1 || !a->vm->check)
@@ -477,7 +478,7 @@ tx_tmem_issue(const tx_act *a, uint32_t lane, tmem_work *w)
     for (uint32_t i = 0; i < w->nspans; i++) {
         tmem_span *s = &w->span[i];
         tx_tmem *t = tx_tmem_of(a->vm, s->cta);
-        if (!t || !tx_tmem_columns(a, lane, t, s->column, s->n))
+        if (!t || !tmem_columns_are(a, lane, t, s->column, s->n))
             return false;
         for (uint32_t k = 0; o && k < TMEM_WINDOWS * s->n; k++)
             if (s->windows >> k % TMEM_WINDOWS & 1 &&
@@ -581,7 +582,7 @@ prepare_access(const tx_act *a, tmem_access *x, uint32_t regs, bool write)
     x->column = address & 0xffff;
     n = regs / x->shape->regs * x->shape->columns * (x->packed ? 2 : 1);
     second = x->shape->token == TK__16x32bx2 ? x->split : 0;
-    if (!tx_tmem_columns(a, l, x->t, x->column, n) || (second && !tx_tmem_columns(a, l, x->t, x->column + second, n)))
+    if (!tmem_columns_are(a, l, x->t, x->column, n) || (second && !tmem_columns_are(a, l, x->t, x->column + second, n)))
         return false;
     return touch_columns(a, x->t, x->column, n, write) &&
            (!second || touch_columns(a, x->t, x->column + second, n, write));
@@ -597,11 +598,11 @@ TX_PTX_AGENT(tc_ld)
         uint32_t row, column, v, high;
         place_in_image(x.shape, l, r, x.split, &row, &column);
         if (x.packed) {
-            if (!tx_tmem_read_cells(a, l, x.t, x.column + 2 * column, x.start + row, &v) ||
-                !tx_tmem_read_cells(a, l, x.t, x.column + 2 * column + 1, x.start + row, &high))
+            if (!tmem_read_cell(a, l, x.t, x.column + 2 * column, x.start + row, &v) ||
+                !tmem_read_cell(a, l, x.t, x.column + 2 * column + 1, x.start + row, &high))
                 return TX_RUN_STOP;
             v = (v & 0xffff) | high << 16;
-        } else if (!tx_tmem_read_cells(a, l, x.t, x.column + column, x.start + row, &v))
+        } else if (!tmem_read_cell(a, l, x.t, x.column + column, x.start + row, &v))
             return TX_RUN_STOP;
         tx_act_out(a, r, l, v);
     }

@@ -73,12 +73,9 @@ tx_cta *tx_tmem_peer(tx_vm *vm, tx_cta *cta); /* the other CTA of the pair; NULL
 bool tx_tmem_whole_warp(const tx_act *a);
 int tx_tmem_find(const tx_ptx_op *k, const char *name); /* operand by exactly these (at most two) letters; -1 */
 tx_emu_report *tx_tmem_report(const tx_act *a, uint32_t lane, const char *kind);
-/* Are the columns there, and of one allocation? false: reported. */
-bool tx_tmem_columns(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, uint32_t n);
 /* Issue of a work: checks its spans against what threads and other works do, and marks them. false: reported. */
 bool tx_tmem_issue(const tx_act *a, uint32_t lane, tmem_work *w);
 void tx_tmem_done(tx_vm *vm, tx_work *w); /* of a work that a commit has completed */
-bool tx_tmem_read_cells(const tx_act *a, uint32_t lane, tx_tmem *t, uint32_t column, uint32_t tmem_lane, uint32_t *out);
 bool tx_tmem_end(tx_vm *vm, tx_cta *cta); /* the threads have left */
 
 #endif

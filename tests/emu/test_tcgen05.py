@@ -264,15 +264,12 @@ def test_64_rows_lie_in_every_other_half_window():
     a, a_bytes = operand(rng, 64, 16, "float16")
     b, b_bytes = operand(rng, 32, 16, "float16")
     f = product("f16", 64, 32, 16, "float16", "float16", "float32", 2)
-    text = f.script()
-    got = None
     with pytest.raises(tirx.EmulationError) as e:  # lanes 16 to 31 of each window hold nothing
-        got = emulate(f, a_bytes, b_bytes, np.zeros((128, 32), np.uint32))
-    assert got is None and e.value.kind == "uninitialised" and e.value.buffer == "tmem"
+        emulate(f, a_bytes, b_bytes, np.zeros((128, 32), np.uint32))
+    assert e.value.kind == "uninitialised" and e.value.buffer == "tmem"
     got = emulate(f, a_bytes, b_bytes, np.zeros((128, 32), np.uint32), check=False).view(np.float32)
     rows = [r // 16 * 32 + r % 16 for r in range(64)]
     np.testing.assert_array_equal(got[rows], a.astype(np.float64) @ b.astype(np.float64).T)
-    assert "tcgen05.mma" in text
 
 
 def weight_stationary(M, N, mask):
