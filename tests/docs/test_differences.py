@@ -337,6 +337,7 @@ def test_python_objects():
 
     refused("for i in range(3):\n    o.x = i  # <--", "'o.x' is a Python value", o=Held())
     refused("for i in range(3):\n    xs[0] = tx  # <--", "'xs' is a Python value", xs=[1])
+    refused("xs.append(tx)\nfor i in range(3):\n    xs.append(i)  # <--", "the list of .append()", xs=[])
     held = Held()
 
     @T.prim_func

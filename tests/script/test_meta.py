@@ -166,3 +166,113 @@ def test_meta_var_binds_the_value_itself():
 def test_allocators_return_the_buffer_itself():
     assert declared("x = T.bind_(T.alloc_local((2,), 'int32').value)\nx[0] = 1")[0] == "x"
     assert declared("x = T.bind_(T.alloc_local((2,), 'int32'), 'named')\nx[0] = 1")[0] == "named"
+
+
+# ---- Python attributes and items inside run-time blocks --------------------------------------------------------------
+
+
+class Counter:
+    n = 1
+
+    def __init__(self):
+        self.x = 1
+        self.table = {"a": 1}
+
+    @T.inline
+    def put(self, v):
+        self.x = v
+
+    @T.inline
+    def put_if(self, c, v):
+        if c:
+            self.x = v
+
+    @T.inline
+    def add(self, turns):
+        for _ in range(turns):
+            self.x += 1
+
+    @T.inline
+    def chosen(self, n):
+        if n > 3:
+            self.x = n
+        for i in [1, 2]:
+            self.x += i
+
+    @T.inline
+    def item(self, v):
+        self.table["a"] = v
+
+    @T.inline
+    def declare(self, v):
+        self.x: T.int32 = v
+
+    @T.inline
+    def new_number(self):
+        self.y = 5
+
+
+_counter = Counter()
+
+
+def new_counter():
+    return Counter()
+
+
+def same_counter():
+    return _counter
+
+
+OBJECTS = {"Counter": Counter, "new_counter": new_counter, "same_counter": same_counter}
+
+REFUSED_CHANGES = {  # the statements, and what the message calls that which may not change
+    "if tx < 3:\n    p.put(4)": "self.x",
+    "p.put_if(tx < 3, 4)": "self.x",
+    "p.add(s)": "self.x",
+    "for i in range(s):\n    p.chosen(4)": "self.x",
+    "while B[0] < 3:\n    p.item(2)": "self.table",
+    "if tx < 3:\n    p.declare(2)": "self.x",
+    "if tx < 3:\n    p.new_number()": "self.y",
+    "if tx < 3:\n    q = p\n    q.x = 2": "q.x",
+    "if tx < 3:\n    q = same_counter()\n    q.put(2)": "self.x",
+    "if tx < 3:\n    q = new_counter()\n    q.put_if(tx < 2, 4)": "self.x",
+    "q = Counter()\nfor i in T.unroll(2):\n    q.x += i": "q.x",
+    "xs = T.meta_var([])\nif tx < 3:\n    xs.append(1)": "the list of .append()",
+    "xs = T.meta_var([[1]])\nif tx < 3:\n    xs[0][0] = 2": "xs[0]",
+    "xs = T.meta_var([1])\nys = xs\nif tx < 3:\n    xs += [1]": "xs",
+    "with T.If(tx < 3), T.Then():\n    p.put(4)": "self.x",
+}
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+@pytest.mark.parametrize("text", REFUSED_CHANGES)
+def test_python_objects_do_not_change_in_run_time_blocks(text, dialect):
+    p = Counter()
+    with pytest.raises(tirx.DiagnosticError, match="cannot change inside a run-time block") as e:
+        kernel(text, dialect, p=p, **OBJECTS)
+    assert f"'{REFUSED_CHANGES[text]}' is a Python value" in str(e.value)
+    assert p.x == 1 and p.table == {"a": 1}
+
+
+CHANGES = {  # what may change, and the values of B with s = 3 for threads 0 and 63
+    "p.put(4)\nB[tx] = p.x": (4, 4),
+    "p.put_if(True, 4)\nB[tx] = p.x": (4, 4),
+    "p.chosen(4)\nB[tx] = p.x": (7, 7),
+    "p.item(6)\nB[tx] = p.table['a']": (6, 6),
+    "p.declare(2)\nif tx < 3:\n    p.put(9)\nB[tx] = p.x": (9, 2),
+    "p.declare(2)\np.add(s)\nB[tx] = p.x": (5, 5),
+    "if tx < 3:\n    q = Counter()\n    q.put(4)\n    q.chosen(5)\n    B[tx] = q.x": (8, 0),
+    "if tx < 3:\n    q = new_counter()\n    q.put(4)\n    B[tx] = q.x": (4, 0),
+    "for i in range(s):\n    xs = [1, 2]\n    xs[0] = i\n    ys = [0] * 3\n    ys[1] = 5\n    B[tx] += xs[0] + ys[1]": (
+        18,
+        18,
+    ),
+    "with T.attr({'pragma_x': 1}):\n    p.put(4)\nB[tx] = p.x": (4, 4),
+}
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+@pytest.mark.parametrize("text", CHANGES)
+def test_python_objects_that_may_change(text, dialect):
+    _, b = run(kernel(text, dialect, p=Counter(), **OBJECTS), 3)
+    assert (b[0], b[63]) == CHANGES[text]

@@ -183,7 +183,7 @@ class Assignments:
             middle = values[k : len(values) - behind]
             for t, v in zip(names[:k], values[:k], strict=False):
                 self.assign_to(t, v, node)
-            self.assign_to(names[k].value, middle, node)  # type: ignore[attr-defined]
+            self.assign_to(names[k].value, self.note_made(middle), node)  # type: ignore[attr-defined]
             for t, v in zip(names[k + 1 :], values[len(values) - behind :], strict=False):
                 self.assign_to(t, v, node)
             return
@@ -315,7 +315,7 @@ class Assignments:
         if name_resources is not None:
             name_resources(value, self, name)
         if value is not made and value.__class__ in (list, tuple):
-            self.lists[id(value)] = value
+            self.lists[id(value)] = self.note_made(value)
         self.bind_name(name, value)
 
     def settled(self, name: str, value: Any) -> Any:
@@ -363,10 +363,8 @@ class Assignments:
             if held.__class__ is Buffer and held.is_cell and (isinstance(value, IR) or is_number(value)):
                 self.builder.store(held, (0,), value)
                 return
-        if self.run_time > self.runs_once and isinstance(owner, (list, dict)) and isinstance(target.value, ast.Name):
-            name = target.value.id
-            if self.scope.is_outer(name) or isinstance(value, IR) and name not in self.scope.names:
-                self.ctx.fail("PYTHON_VALUE_CHANGES", name)
+        if not isinstance(owner, (IR, _core.Region)) and owner is not None:
+            self.check_item(target, owner)
         if self.builder.zone == "device" and isinstance(owner, (list, dict)):
             value = self.settled("v", value)
         try:
@@ -385,7 +383,7 @@ class Assignments:
     def assign_attribute(self, target: ast.Attribute, value: Any, node: ast.stmt) -> None:
         owner = self.value(target.value)
         self.at(node)
-        held = getattr(owner, target.attr, None)
+        held = getattr(owner, target.attr, MISSING)
         meta = isinstance(value, MetaVar)
         if meta:
             value = value.value
@@ -395,8 +393,8 @@ class Assignments:
                 return
         if isinstance(owner, (Expr, Buffer)):
             self.ctx.fail("STORE_ATTRIBUTE", target.attr, describe(owner))
-        if held is not None and held is not value:
-            self.check_attribute(target)
+        if held is not value and (held is not MISSING or value.__class__ in (int, float, bool, str, type(None))):
+            self.check_attribute(target, owner, held)
         if isinstance(value, IR) and self.is_fresh(value):
             self.take_fresh(value, target.attr)
         elif value.__class__ is Expr and value.op != "LOAD" and self.builder.zone == "device" and not meta:
@@ -408,13 +406,6 @@ class Assignments:
         except (AttributeError, TypeError) as e:
             self.ctx.fail("NO_ATTRIBUTE", str(e))
 
-    def check_attribute(self, target: ast.Attribute) -> None:
-        """An attribute of a Python object, which is about to change: not in a block that may not run, or run again."""
-        if self.run_time > self.runs_once and isinstance(target.value, ast.Name):
-            name = target.value.id
-            if self.scope.is_outer(name) or self.scope.owner(name) is None:
-                self.ctx.fail("PYTHON_VALUE_CHANGES", f"{name}.{target.attr}")
-
     def aug_assign(self, node: ast.AugAssign) -> None:
         self.emitted += 1
         target = node.target
@@ -424,6 +415,8 @@ class Assignments:
             value = self.updated(node, current, right)
             if value is not None:
                 if not (isinstance(value, IR) or isinstance(value, (int, float))):
+                    if value is current:  # a list, which has grown in place
+                        self.check_changes(value, target.id)  # type: ignore[attr-defined]
                     self.bind_name(target.id, value)  # type: ignore[attr-defined]
                     return
                 if self.run_time and not isinstance(current, IR) and self.scope.is_outer(target.id):  # type: ignore[attr-defined]
@@ -451,7 +444,7 @@ class Assignments:
             if current.__class__ is Buffer and is_scalar(current):
                 self.builder.store(current, (0,), value)
             elif value is not None:
-                self.check_attribute(target)  # type: ignore[arg-type]
+                self.check_attribute(target, owner, current)  # type: ignore[arg-type]
                 setattr(owner, target.attr, value)  # type: ignore[attr-defined]
 
     def updated(self, node: ast.AugAssign, current: Any, right: Any) -> Any:
@@ -518,7 +511,12 @@ class Assignments:
         if isinstance(target, ast.Name):
             self.bind_name(target.id, value)
         else:
-            setattr(self.value(target.value), target.attr, value)  # type: ignore[attr-defined]
+            owner = self.value(target.value)  # type: ignore[attr-defined]
+            held = getattr(owner, target.attr, MISSING)  # type: ignore[attr-defined]
+            if held is not MISSING:
+                self.at(target)
+                self.check_attribute(target, owner, held)  # type: ignore[arg-type]
+            setattr(owner, target.attr, value)  # type: ignore[attr-defined]
 
     def ann_let(self, node: ast.AnnAssign, annotation: LetType) -> None:
         if node.value is None:

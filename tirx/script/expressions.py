@@ -19,7 +19,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from tirx import _core
@@ -260,10 +260,10 @@ class Expressions:
         return tuple(self.elements(node.elts))
 
     def list(self, node: ast.List) -> list:
-        return self.elements(node.elts)
+        return self.note_made(self.elements(node.elts))
 
     def set(self, node: ast.Set) -> set:
-        return set(self.elements(node.elts))
+        return self.note_made(set(self.elements(node.elts)))
 
     def elements(self, nodes: list[ast.expr]) -> list:
         found: list[Any] = []
@@ -304,7 +304,7 @@ class Expressions:
                 found.update(self.value(v))
             else:
                 found[self.value(k)] = self.value(v)
-        return found
+        return self.note_made(found)
 
     def starred(self, node: ast.Starred) -> Any:
         self.at(node)
@@ -321,7 +321,7 @@ class Expressions:
         for n in reversed(chain):
             left, right = self.beside(left, n.right)
             left = self.operate(n, _BINARY[n.op.__class__], left, right)
-        return left
+        return self.note_made(left) if left.__class__ in (list, dict, set) else left
 
     def operate(self, node: Any, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         self.at(node)
@@ -507,7 +507,9 @@ class Expressions:
     def item(self, node: ast.Subscript, owner: Any, index: Any) -> Any:
         try:
             value = owner[index]
-            return value if value.__class__ in _PLAIN_TYPES else self.captured(value)
+            if value.__class__ in _PLAIN_TYPES:
+                return value
+            return self.note_made(value) if index.__class__ is slice else self.captured(value)
         except SyntaxError:
             if hasattr(owner.__class__, "_tirx_placed"):
                 raise
@@ -572,8 +574,13 @@ class Expressions:
             return expand(self, args, keywords)
         if not callable(function):
             self.ctx.fail("BAD_CALL", f"{_describe(function)} is not callable")
+        if function.__class__ is BuiltinFunctionType:
+            self.check_method(function)
         try:
-            return function(*args, **keywords)
+            value = function(*args, **keywords)
+            if value.__class__ not in _PLAIN_TYPES:
+                self.note_result(value, function, args, keywords)
+            return value
         except TypeError as e:
             if "unexpected keyword argument" in str(e):
                 self.unknown_keyword(function, keywords, e)
@@ -605,7 +612,10 @@ class Expressions:
             result = function(*args, **keywords)
         finally:
             self.helper_depth -= 1
-        return self.captured(result) if result.__class__ not in _PLAIN_TYPES else result
+        if result.__class__ in _PLAIN_TYPES:
+            return result
+        self.note_result(result, function, args, keywords)
+        return self.captured(result)
 
     # ---- what Python evaluates as it stands ------------------------------------------------------------------------
 
@@ -622,7 +632,7 @@ class Expressions:
         self.at(node)
         self.helper_depth += 1
         try:
-            return eval(code, Names(self.scope, self.read))
+            return self.note_made(eval(code, Names(self.scope, self.read)))
         except NameError as e:
             if e.name:
                 self.undefined(e.name, MISSING)

@@ -46,6 +46,7 @@ def _watch(cls: Any) -> None:
         if p is None or type(self).__init__ is not init:  # called by a subclass's
             made(self, *args, **keywords)
             return
+        p.note_made(self)
         before = set(p.fresh)
         p.helper_depth += 1
         try:

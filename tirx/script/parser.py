@@ -50,8 +50,8 @@ class Parser(Functions, Expressions, Building):
         self.hoists: dict[str, list[Any]] = {}  # names that both arms of a branch around bind -> [scope, cell, depth]
         self.operands: list[list[Any]] = []  # values that wait for another operand of theirs
         self.run_time = 0  # run-time blocks around
-        self.runs_once = 0  # those of them that run exactly once: with blocks of entries and attributes
         self.lists: dict[int, Any] = {}  # lists whose elements were made cells, by identity
+        self.begin_objects()
         self.begin_recovery()
 
     # ---- the whole function ----------------------------------------------------------------------------------------

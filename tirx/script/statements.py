@@ -14,11 +14,12 @@ from typing import Any
 from tirx.script import frames
 from tirx.script.assignment import Assignments, arms_store
 from tirx.script.expressions import IR, Expr, MetaVar, describe
+from tirx.script.objects import Objects
 from tirx.script.recovery import Recovery
 from tirx.script.scope import MISSING, Lost
 
 
-class Statements(Assignments, Recovery):
+class Statements(Assignments, Recovery, Objects):
     """The part of the Parser that walks statements."""
 
     def block(self, nodes: list[ast.stmt]) -> str | None:
@@ -48,9 +49,11 @@ class Statements(Assignments, Recovery):
         """A block of its own at run time."""
         self.scope.open()
         self.run_time += 1
+        self.open_block()
         try:
             self.block(nodes)
         finally:
+            self.close_block()
             self.run_time -= 1
         self.scope.close(what)
 
@@ -176,9 +179,11 @@ class Statements(Assignments, Recovery):
     def loop_body(self, nodes: list[ast.stmt], kind: str = "run") -> None:
         outer, self.loops = self.loops, [*self.loops, (kind, 0)]
         self.run_time += 1
+        self.open_block()
         try:
             self.block(nodes)
         finally:
+            self.close_block()
             self.loops = outer
             self.run_time -= 1
 
@@ -329,7 +334,6 @@ class Statements(Assignments, Recovery):
             self.prepare(node)  # device code does not set variables of the host
         self.scope.open()
         self.run_time += 1
-        outer, once = self.runs_once, 1
         try:
             for item in node.items:
                 manager = self.value(item.context_expr)
@@ -338,15 +342,11 @@ class Statements(Assignments, Recovery):
                     self.ctx.fail("WITH_CONTEXT", describe(manager))
                 value = manager.__enter__()
                 entered.append(manager)
-                if isinstance(manager, (frames.Then, frames.Else, frames.While, frames.ForFrame)):
-                    once = 0
                 if item.optional_vars is not None:
                     self.bind_python(item.optional_vars, value)
-            self.runs_once += once
             self.block(node.body)
         finally:
             self.run_time -= 1
-            self.runs_once = outer
         # after a fault nothing is closed: the function is given up
         for manager in reversed(entered):
             self.at(node)
