@@ -43,6 +43,7 @@
 #include "lower/host_calls.c"
 #include "lower/intrin.c"
 #include "lower/launch.c"
+#include "lower/occupancy.c"
 #include "lower/packed_api.c"
 #include "lower/pipeline.c"
 #include "lower/registers.c"

@@ -30,6 +30,10 @@ typedef struct tx_pass {
 extern const tx_pass tx_passes[]; /* ends with name NULL; pipeline order */
 const tx_pass *tx_pass_find(const char *name);
 
+/* Questions of the host zone about the kernel launched next, by T.call_packed; without arguments until SplitHostDevice. */
+#define TX_ASK_CLUSTERS "runtime.max_active_clusters"
+#define TX_ASK_BLOCKS "runtime.max_active_blocks_per_sm"
+
 /* How each symbol of a function follows from its tensor parameters (language.md 4.3): extent == c * symbol + d, where the
  * extent is dimension (or stride) `dim` of parameter `param` and d is over symbols defined before it and scalar
  * parameters. Definitions stand in an order in which they can be evaluated; every other extent is a check at the call. */

@@ -34,6 +34,7 @@ tx_func *tx_simplify_func(tx_ctx *c, tx_func *f);                        /* simp
 const tx_node *tx_contract(tx_ctx *c, const tx_node *body);              /* contract.c: a*b + c, in kernels */
 const tx_node *tx_lower_intrinsics(tx_ctx *c, const tx_node *body);      /* intrin.c: CEILDIV, in kernels */
 tx_module *tx_split_module(tx_ctx *c, tx_module *m, const tx_target *t); /* split.c: SplitHostDevice */
+const tx_node *tx_ask_occupancy(tx_ctx *c, const tx_node *body);         /* occupancy.c, of the host half, when split */
 tx_func *tx_packed_api_func(tx_ctx *c, tx_func *f, const tx_target *t);  /* packed_api.c: MakePackedAPI */
 
 /* ---- helpers ------------------------------------------------------------------------------------------------------ */

@@ -585,6 +585,7 @@ split_func(split *s, tx_func *f)
     fn[TX_OP_DEVICE] = region;
     body = tx_rewrite(&r, f->body);
     tx_rewriter_free(&r);
+    body = body ? tx_ask_occupancy(s->c, body) : NULL;
     if (!body)
         return NULL;
     tx_walk(&h.v, body);

@@ -221,6 +221,16 @@ tx_py_launch_cuda(void *self, const tx_resolved_launch *l, tx_call_error *e)
     return tx_cumodule_launch(m->cuda, l, m->arg_types[l->kernel], e);
 }
 
+static bool
+ask_occupancy(void *self, const tx_resolved_launch *l, bool blocks, int *out, tx_call_error *e)
+{
+    tx_py_run *run = self;
+    tx_resolved_launch own = *l;
+
+    return (own.device_id >= 0 || tx_driver_current_device(&own.device_id, e)) &&
+           tx_cumodule_occupancy(run->exe->image->cuda, &own, blocks, out, e);
+}
+
 static PyObject *
 result_of(const tx_arg *a)
 {
@@ -276,7 +286,7 @@ run_plan(tx_py_run *run, tx_py_intake *in)
 {
     const tx_py_exe *x = run->exe;
     const tx_plan_host host = {run, x->image->device_type == TX_DEV_CUDA ? tx_py_launch_cuda : tx_py_launch_emu,
-                               tx_py_packed, poll_signals};
+                               tx_py_packed, x->image->device_type == TX_DEV_CUDA ? ask_occupancy : NULL, poll_signals};
     tx_call_error e;
     tx_arg result;
     void *stream;

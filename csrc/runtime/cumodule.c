@@ -9,10 +9,16 @@
 
 enum { STATIC_LIMIT = 48 * 1024, CUMODULE_STACK_ARGS = 64, MAX_ATTRS = 8 + TX_MAX_LAUNCH_EXTRAS };
 
+typedef struct cu_answer { /* how many blocks or clusters can be active, for this shape; without padding */
+    uint32_t block[3], cluster[3];
+    uint64_t dyn_smem;
+    int value, known;
+} cu_answer;
 typedef struct cu_kernel {
     CUfunction fn;
     _Atomic uint64_t dyn_smem; /* bytes allowed so far */
     _Atomic int wide_cluster;  /* more than 8 CTAs allowed */
+    cu_answer answer[2];       /* the last: clusters; blocks an SM. Under the lock */
 } cu_kernel;
 typedef struct cu_loaded { /* on one device */
     CUmodule module;
@@ -308,6 +314,60 @@ out:
         tx_free(params);
     if (room != room_stack)
         tx_free(room);
+    tx_driver_leave(d, saved);
+    return ok;
+}
+
+/* With the device's context current. The driver's answer is kept: kernels are launched over and over in one shape. */
+static bool
+cu_occupancy(const tx_driver_api *d, tx_cumodule *m, cu_kernel *k, const tx_resolved_launch *l, bool blocks, int *out,
+             tx_call_error *e)
+{
+    CUlaunchAttribute attr;
+    unsigned nattrs = 0;
+    CUlaunchConfig config = {l->cluster[0], l->cluster[1],         l->cluster[2], l->block[0], l->block[1],
+                             l->block[2],   (unsigned)l->dyn_smem, NULL,          &attr,       1};
+    cu_answer now = {.block = {l->block[0], l->block[1], l->block[2]},
+                     .cluster = {l->cluster[0], l->cluster[1], l->cluster[2]},
+                     .dyn_smem = l->dyn_smem,
+                     .known = true};
+    CUresult rc;
+
+    pthread_mutex_lock(&m->lock);
+    *out = k->answer[blocks].value;
+    now.value = *out;
+    if (memcmp(&now, &k->answer[blocks], sizeof now) == 0) {
+        pthread_mutex_unlock(&m->lock);
+        return true;
+    }
+    pthread_mutex_unlock(&m->lock);
+    cu_attr_dim(&attr, &nattrs, CU_LAUNCH_CLUSTER_DIMENSION, l->cluster);
+    rc = blocks ? d->OccupancyMaxActiveBlocks(out, k->fn, (int)cu_volume(l->block), l->dyn_smem)
+                : d->OccupancyMaxActiveClusters(out, k->fn, &config);
+    if (rc != 0)
+        return tx_driver_fail(
+            e, blocks ? "cuOccupancyMaxActiveBlocksPerMultiprocessor" : "cuOccupancyMaxActiveClusters", rc);
+    now.value = *out;
+    pthread_mutex_lock(&m->lock);
+    k->answer[blocks] = now;
+    pthread_mutex_unlock(&m->lock);
+    return true;
+}
+
+bool
+tx_cumodule_occupancy(tx_cumodule *m, const tx_resolved_launch *l, bool blocks, int *out, tx_call_error *e)
+{
+    const tx_driver_api *d = tx_driver(e);
+    CUcontext saved = NULL;
+    cu_loaded *loaded;
+    bool ok = false;
+
+    if (!d || TX_NEVER(l->kernel >= m->nkernels) || !tx_driver_enter(d, l->device_id, &saved, e))
+        return false;
+    if ((loaded = cu_loaded_on(m, d, l->device_id, e)) != NULL) {
+        cu_kernel *k = &loaded->kernel[l->kernel];
+        ok = cu_allow(m, d, k, l, cu_volume(l->cluster), e) && cu_occupancy(d, m, k, l, blocks, out, e);
+    }
     tx_driver_leave(d, saved);
     return ok;
 }

@@ -61,28 +61,30 @@ typedef struct CUlaunchConfig {
 } CUlaunchConfig;
 
 /* FN(name here, "exported name", parameters) */
-#define TX_DRIVER_FUNCTIONS(FN)                                                                    \
-    FN(Init, "cuInit", (unsigned))                                                                 \
-    FN(DriverGetVersion, "cuDriverGetVersion", (int *))                                            \
-    FN(GetErrorName, "cuGetErrorName", (CUresult, const char **))                                  \
-    FN(GetErrorString, "cuGetErrorString", (CUresult, const char **))                              \
-    FN(DeviceGetCount, "cuDeviceGetCount", (int *))                                                \
-    FN(DeviceGet, "cuDeviceGet", (CUdevice *, int))                                                \
-    FN(DeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, CUdevice))                         \
-    FN(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))                \
-    FN(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext *))                                            \
-    FN(CtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                              \
-    FN(CtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                               \
-    FN(CtxSynchronize, "cuCtxSynchronize", (void))                                                 \
-    FN(ModuleLoadData, "cuModuleLoadData", (CUmodule *, const void *))                             \
-    FN(ModuleUnload, "cuModuleUnload", (CUmodule))                                                 \
-    FN(ModuleGetFunction, "cuModuleGetFunction", (CUfunction *, CUmodule, const char *))           \
-    FN(FuncSetAttribute, "cuFuncSetAttribute", (CUfunction, int, int))                             \
-    FN(LaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **)) \
-    FN(PointerGetAttribute, "cuPointerGetAttribute", (void *, int, CUdeviceptr))                   \
-    FN(MemAlloc, "cuMemAlloc_v2", (CUdeviceptr *, size_t))                                         \
-    FN(MemFree, "cuMemFree_v2", (CUdeviceptr))                                                     \
-    FN(MemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr, const void *, size_t))                         \
+#define TX_DRIVER_FUNCTIONS(FN)                                                                                   \
+    FN(Init, "cuInit", (unsigned))                                                                                \
+    FN(DriverGetVersion, "cuDriverGetVersion", (int *))                                                           \
+    FN(GetErrorName, "cuGetErrorName", (CUresult, const char **))                                                 \
+    FN(GetErrorString, "cuGetErrorString", (CUresult, const char **))                                             \
+    FN(DeviceGetCount, "cuDeviceGetCount", (int *))                                                               \
+    FN(DeviceGet, "cuDeviceGet", (CUdevice *, int))                                                               \
+    FN(DeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, CUdevice))                                        \
+    FN(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))                               \
+    FN(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext *))                                                           \
+    FN(CtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                                             \
+    FN(CtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                                              \
+    FN(CtxSynchronize, "cuCtxSynchronize", (void))                                                                \
+    FN(ModuleLoadData, "cuModuleLoadData", (CUmodule *, const void *))                                            \
+    FN(ModuleUnload, "cuModuleUnload", (CUmodule))                                                                \
+    FN(ModuleGetFunction, "cuModuleGetFunction", (CUfunction *, CUmodule, const char *))                          \
+    FN(FuncSetAttribute, "cuFuncSetAttribute", (CUfunction, int, int))                                            \
+    FN(LaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **))                \
+    FN(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *, CUfunction, const CUlaunchConfig *))   \
+    FN(OccupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor", (int *, CUfunction, int, size_t)) \
+    FN(PointerGetAttribute, "cuPointerGetAttribute", (void *, int, CUdeviceptr))                                  \
+    FN(MemAlloc, "cuMemAlloc_v2", (CUdeviceptr *, size_t))                                                        \
+    FN(MemFree, "cuMemFree_v2", (CUdeviceptr))                                                                    \
+    FN(MemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr, const void *, size_t))                                        \
     FN(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *, CUdeviceptr, size_t))
 
 /* What drivers older than CUDA 12.0's lack: NULL there. Enumerations of the driver are ints. */

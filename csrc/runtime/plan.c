@@ -383,7 +383,7 @@ add_packed(compiler *k, const tx_node *n, uint16_t dst)
                         (plan_instr){.code = PLAN_DEVICE, .dst = dst, .type = n->dtype, .imm.p = (void *)(uintptr_t)d});
     }
     call.name = keep_text(k, n->u.call->name->text);
-    if (!call.name || !tx_push(k->c, &k->packed, call)) {
+    if (!call.name || !tx_plan_asks(k->c, k->m, n, &call) || !tx_push(k->c, &k->packed, call)) {
         tx_free(call.name);
         return false;
     }

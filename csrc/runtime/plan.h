@@ -67,6 +67,8 @@ typedef struct plan_launch {
 
 typedef struct plan_packed {
     char *name;
+    bool occupancy;  /* asked of the driver: TX_ASK_CLUSTERS or TX_ASK_BLOCKS */
+    uint32_t kernel; /* of it */
     uint32_t nargs;
     plan_operand *args;
 } plan_packed;
@@ -163,6 +165,8 @@ typedef struct plan_device {
 const plan_device *tx_plan_device(const char *name); /* NULL: no such name */
 /* device < 0: that of the thread's context */
 bool tx_plan_device_value(const plan_device *d, int device_type, int device, int *value, tx_call_error *e);
+/* For TX_ASK_CLUSTERS and TX_ASK_BLOCKS: which kernel they are about; false: told. */
+bool tx_plan_asks(tx_ctx *c, const tx_module *m, const tx_node *n, plan_packed *out);
 
 /* ---- a call ----------------------------------------------------------------------------------------------------------- */
 
@@ -189,6 +193,9 @@ typedef struct plan_call {
 } plan_call;
 
 bool tx_plan_fault(plan_call *k, tx_call_class cls, const char *fmt, ...) TX_PRINTF(3, 4); /* records it; gives false */
+
+/* plan_device.c: the answer, given the values of the arguments, TX_ASK_BLOCK_X.. */
+bool tx_plan_answer(plan_call *k, const plan_packed *q, int64_t *value);
 
 /* plan_maps.c */
 bool tx_plan_encode(plan_call *k, const plan_encode *m);

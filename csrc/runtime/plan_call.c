@@ -670,6 +670,9 @@ plan_call_packed(plan_call *k, const plan_instr *i)
             give_value(&k->packed[j], o->type, k->reg[o->reg]);
         }
     }
+    if (call_of->occupancy)
+        return tx_plan_answer(k, call_of, &result.v.i) &&
+               (i->dst == PLAN_NO_REG || (k->reg[i->dst].i = result.v.i, true));
     if (!k->host->packed)
         return tx_plan_fault(k, TX_CALL_RUNTIME_ERROR, "packed function '%s' is not registered", call_of->name);
     if (!k->host->packed(k->host->self, call_of->name, k->packed, call_of->nargs, &result, k->e))

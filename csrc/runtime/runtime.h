@@ -111,6 +111,8 @@ typedef struct tx_plan_host {
     void *self;
     bool (*launch)(void *self, const tx_resolved_launch *l, tx_call_error *e);
     bool (*packed)(void *self, const char *name, const tx_arg *args, uint32_t nargs, tx_arg *result, tx_call_error *e);
+    /* how many clusters of this kernel (or blocks an SM, when `blocks`) can be active; NULL: the emulator */
+    bool (*occupancy)(void *self, const tx_resolved_launch *l, bool blocks, int *out, tx_call_error *e);
     bool (*poll)(void *self); /* asked now and then by loops, or NULL; true: stop, with TX_CALL_HOST_ERROR */
 } tx_plan_host;
 /* Checks all arguments, solves the symbols, then launches. Nothing is launched when a check fails. device_type: what
@@ -162,6 +164,9 @@ bool tx_cumodule_launch(tx_cumodule *m, const tx_resolved_launch *l, const tx_dt
 /* The same launch n times, once the launch is set up: what the driver alone costs, as the measure of a call. */
 bool tx_cumodule_repeat(tx_cumodule *m, const tx_resolved_launch *l, const tx_dtype *arg_types, uint32_t n,
                         tx_call_error *e);
+
+/* Of the launch only kernel, block, cluster, dyn_smem and device_id count. */
+bool tx_cumodule_occupancy(tx_cumodule *m, const tx_resolved_launch *l, bool blocks, int *out, tx_call_error *e);
 
 /* The driver's encoding of a tensor map that has passed tx_tensormap_check; bytes: 128, aligned to 64. */
 bool tx_driver_tensormap(int device, const tx_tensormap *t, void *bytes, tx_call_error *e);

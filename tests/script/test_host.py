@@ -112,6 +112,7 @@ def test_the_divisor_is_positive(d):
     ("line", "text"),
     [
         ("s = T.device.num_sms()", "T.device.num_sms stands before T.device_entry()"),
+        ("s = T.device.max_active_clusters()", "T.device.max_active_clusters stands before T.device_entry()"),
         ("d = T.fastdiv(3)", "T.fastdiv stands before T.device_entry()"),
         ("s = T.device.cores()", "'Device' object has no attribute 'cores'"),
     ],
@@ -126,3 +127,90 @@ def k(A: T.Buffer((32,), "int32")):
     {line}
 """)
     assert text in str(e.value)
+
+
+def occupied(cluster, threads, smem, wide=1):
+    """A persistent kernel: as many clusters as can be active at once share out the parts."""
+
+    @T.prim_func
+    def k(a: T.handle, s: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n,), "int32")
+        S = T.match_buffer(s, (3,), "int32")
+        clusters: T.let = T.device.max_active_clusters()
+        blocks: T.let = T.device.max_active_blocks_per_sm()
+        T.device_entry()
+        bx = T.cta_id([clusters * cluster])
+        cx = T.cta_id_in_cluster([cluster])
+        tx = T.thread_id([threads])
+        room = T.alloc_buffer((smem,), "uint8", scope="shared.dyn")
+        if T.And(bx == 0, tx == 0):
+            room[smem - 1] = T.uint8(cx)
+            S[0] = clusters
+            S[1] = blocks
+            S[2] = T.cuda.grid_dim("x")
+        for part in range(bx, T.ceildiv(n, threads), T.cuda.grid_dim("x")):
+            i: T.let = part * threads + tx
+            if i < n:
+                A[i] += 1
+
+    return k
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("cluster", "threads", "smem"), [(1, 128, 1024), (2, 256, 100_000), (4, 384, 220_000), (16, 64, 4096)]
+)
+def test_active_clusters(target, cluster, threads, smem):
+    exe = tirx.compile(occupied(cluster, threads, smem), target=target)
+    n = 5000
+    for _ in range(2):  # the second answer is one that was kept
+        a, s = on(target, np.arange(n, dtype="int32"), np.zeros(3, "int32"))
+        exe(a, s)
+        np.testing.assert_array_equal(a.numpy(), np.arange(1, n + 1))
+        clusters, blocks, grid = map(int, s.numpy())
+        assert grid == clusters * cluster
+        if target == "cpu":
+            assert (clusters, blocks) == (max(8 // cluster, 1), 1)
+        else:
+            import torch
+
+            sms = torch.cuda.get_device_properties(0).multi_processor_count
+            # shared memory decides here: 228 KB an SM, 1 KB of which each block takes for itself
+            assert blocks == min((228 << 10) // (smem + 1024), 2048 // threads, 32)
+            assert 1 <= clusters <= sms * blocks // cluster
+            assert cluster > 1 or clusters == sms * blocks
+
+
+def test_the_question_names_the_kernel_when_lowered():
+    m = tirx.lower(occupied(2, 256, 4096), target="cuda:sm_90a")
+    text = m.script()
+    assert 'T.call_packed("runtime.max_active_clusters", "k_kernel", 256, 1, 1, 2, 1, 1, 4096)' in text
+    assert 'T.call_packed("runtime.max_active_blocks_per_sm", "k_kernel", 256, 1, 1, 2, 1, 1, 4096)' in text
+    assert tirx.structural_equal(tirx.from_source(text), m)
+
+
+@T.prim_func
+def two_shapes(S: T.Buffer((4,), "int32"), width: T.int32):
+    threads: T.let = width * 32
+    one: T.let = T.device.max_active_clusters()
+    with T.device_entry(launch=T.cuda.LaunchConfig(grid=(one * 2, 2), block=threads, cluster=(2, 2))):
+        if T.And(T.cuda.block_idx("x") + T.cuda.block_idx("y") == 0, T.cuda.thread_idx("x") == 0):
+            S[0] = one
+            S[1] = T.cuda.grid_dim("x")
+    two: T.let = T.device.max_active_clusters()
+    with T.device_entry(launch=T.cuda.LaunchConfig(grid=two * 8, block=32, cluster=8)):
+        if T.And(T.cuda.block_idx("x") + T.cuda.block_idx("y") == 0, T.cuda.thread_idx("x") == 0):
+            S[2] = two
+            S[3] = T.cuda.grid_dim("x")
+
+
+def test_each_region_has_its_own_answer():
+    s = np.zeros(4, "int32")
+    exe = tirx.compile(two_shapes, target="cpu")
+    exe(s, 3)
+    assert list(s) == [2, 4, 1, 8]
+    with pytest.raises(
+        ValueError, match=r'block.x is 1056 where "max_active_clusters" is asked when calling:\n.*\n.*1\.\.1024'
+    ):
+        exe(s, 33)

@@ -48,6 +48,17 @@ class Device:
         """The most shared memory that a block can have."""
         return Device._ask("runtime.device_block_smem_bytes", "block_smem_bytes")
 
+    @staticmethod
+    def max_active_clusters() -> Any:
+        """How many clusters of the kernel that the next device region becomes can run at once, with its block, cluster
+        and dynamic shared memory; blocks, for a kernel without clusters. The emulator holds 8 blocks."""
+        return Device._ask("runtime.max_active_clusters", "max_active_clusters")
+
+    @staticmethod
+    def max_active_blocks_per_sm() -> Any:
+        """How many blocks of the kernel that the next device region becomes an SM can hold; 1 in the emulator."""
+        return Device._ask("runtime.max_active_blocks_per_sm", "max_active_blocks_per_sm")
+
 
 class FastDiv:
     """A divisor d from 1 to 2**31 - 1 of numbers x from 0 to 2**31 - 1: x // d is one wide multiplication and a shift.
