@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from script.kernels import body, kernel, run
+from script.kernels import body, kernel, printed, run
 
 import tirx
 from tirx.builder import IRBuilder
@@ -276,3 +276,69 @@ CHANGES = {  # what may change, and the values of B with s = 3 for threads 0 and
 def test_python_objects_that_may_change(text, dialect):
     _, b = run(kernel(text, dialect, p=Counter(), **OBJECTS), 3)
     assert (b[0], b[63]) == CHANGES[text]
+
+
+# ---- cells in plain methods ------------------------------------------------------------------------------------------
+
+
+@T.meta_class
+class Plainly:
+    """A cell made and assigned in a plain constructor; `turn` and `total` are methods that Python runs."""
+
+    def __init__(self, value):
+        self.cell = T.local_scalar("int32")
+        self.cell = value
+        self.cell += 1
+        self.offset = 5
+
+    def turn(self, by):
+        self.cell = self.cell * 2 + by
+
+    @property
+    def total(self):
+        return self.cell + self.offset
+
+    @total.setter
+    def total(self, value):
+        self.cell = value
+
+
+class PlainlySub(Plainly):
+    __slots__ = ()
+
+    def __init__(self, value):
+        super().__init__(value + 10)
+        self.cell = self.cell - 10
+        self.array = T.alloc_local((1,), "int32")
+        self.array = 3
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+@pytest.mark.parametrize("cls", [Plainly, PlainlySub])
+def test_plain_methods_store_into_cells(cls, dialect):
+    text = """
+        p = cls(tx)
+        if tx < 2:
+            p.turn(5)
+            p.cell += 100
+        B[tx] = p.total
+        if tx == 63:
+            p.total = 7
+            B[tx] = p.cell
+    """
+    f = kernel(text, dialect, cls=cls)
+    _, b = run(f)
+    expected = [(i + 1) * 2 + 105 + 5 if i < 2 else i + 1 + 5 for i in range(64)]
+    expected[63] = 7
+    np.testing.assert_array_equal(b, expected)
+    assert ("p_cell: T.int32 = tx" if dialect == "g1" else "p_cell[0] = tx") in printed(f)
+
+
+def test_a_second_cell_for_a_field_is_told():
+    class Twice(Plainly):
+        def __init__(self):
+            self.cell = T.local_scalar("int32")
+            self.cell = T.local_scalar("int32")
+
+    with pytest.raises(tirx.DiagnosticValueError, match="created an unowned resource in Twice"):
+        kernel("p = cls()", cls=Twice)

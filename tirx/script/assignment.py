@@ -387,10 +387,8 @@ class Assignments:
         meta = isinstance(value, MetaVar)
         if meta:
             value = value.value
-        elif held.__class__ is Buffer and is_scalar(held) and (isinstance(value, IR) or is_number(value)):
-            if not self.is_fresh(value) and not (value.__class__ is Buffer and not value.is_cell):
-                self.builder.store(held, (0,), value)
-                return
+        elif self.stores_into_field(held, value):  # also of classes that are no meta classes
+            return
         if isinstance(owner, (Expr, Buffer)):
             self.ctx.fail("STORE_ATTRIBUTE", target.attr, describe(owner))
         if held is not value and (held is not MISSING or value.__class__ in (int, float, bool, str, type(None))):
@@ -402,9 +400,33 @@ class Assignments:
         elif hasattr(type(value), "_tirx_name_resources"):
             value._tirx_name_resources(self, target.attr)
         try:
-            setattr(owner, target.attr, value)
+            self.set_field(owner, target.attr, value)
         except (AttributeError, TypeError) as e:
             self.ctx.fail("NO_ATTRIBUTE", str(e))
+
+    def stores_into_field(self, held: Any, value: Any) -> bool:
+        """Stores the value where the field that it is assigned to holds a cell."""
+        if self.binds_field:
+            self.binds_field = False  # a property's code assigns as always
+            return False
+        if held.__class__ is not Buffer or not is_scalar(held):
+            return False
+        if not (isinstance(value, IR) or is_number(value)) or self.is_fresh(value):
+            return False
+        if value.__class__ is Buffer and not value.is_cell:
+            return False
+        if value is not held:
+            self.emitted += 1
+            self.builder.store(held, (0,), value)
+        return True
+
+    def set_field(self, owner: Any, name: str, value: Any) -> None:
+        """The attribute itself, also of a meta class, whose plain methods store into cells."""
+        outer, self.binds_field = self.binds_field, hasattr(type(owner), "_tirx_name_resources")
+        try:
+            setattr(owner, name, value)
+        finally:
+            self.binds_field = outer
 
     def aug_assign(self, node: ast.AugAssign) -> None:
         self.emitted += 1
@@ -445,7 +467,7 @@ class Assignments:
                 self.builder.store(current, (0,), value)
             elif value is not None:
                 self.check_attribute(target, owner, current)  # type: ignore[arg-type]
-                setattr(owner, target.attr, value)  # type: ignore[attr-defined]
+                self.set_field(owner, target.attr, value)  # type: ignore[attr-defined]
 
     def updated(self, node: ast.AugAssign, current: Any, right: Any) -> Any:
         return self.operate(node, _INPLACE[node.op.__class__], current, right)
@@ -516,7 +538,7 @@ class Assignments:
             if held is not MISSING:
                 self.at(target)
                 self.check_attribute(target, owner, held)  # type: ignore[arg-type]
-            setattr(owner, target.attr, value)  # type: ignore[attr-defined]
+            self.set_field(owner, target.attr, value)  # type: ignore[attr-defined]
 
     def ann_let(self, node: ast.AnnAssign, annotation: LetType) -> None:
         if node.value is None:

@@ -2,7 +2,8 @@
 """@T.meta_class: a Python class whose objects hold buffers and cells while a kernel is built.
 
 What its constructor allocates is named after the variable and the field: `first = Holder(...)` gives `first_buf`, and
-must be reachable from the object. Subclasses are meta classes, too.
+must be reachable from the object. A value that is assigned to a field with a cell in it is stored into the cell, in
+plain methods as in the kernel's text. Subclasses are meta classes, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from tirx.script import state
 
 
 def meta_class(cls: Any) -> Any:
-    """Marks a class: its objects may be made inside kernels and own what they allocate."""
+    """Marks a class: its objects may be made inside kernels and own what they allocate. Assigning to a field that holds a
+    cell stores into the cell."""
     if not isinstance(cls, type):
         raise TypeError(f"T.meta_class decorates a class, got {cls!r}")
     if hasattr(cls, "_tirx_name_resources"):  # a subclass of one, or marked twice
@@ -30,7 +32,10 @@ def meta_class(cls: Any) -> Any:
             super(cls, sub).__init_subclass__(**keywords)
         if "__init__" in vars(sub):
             _watch(sub)
+        if "__setattr__" in vars(sub):
+            _store_into_cells(sub)
 
+    _store_into_cells(cls)
     cls.__init_subclass__ = classmethod(init_subclass)
     cls._tirx_name_resources = _name_resources
     return cls
@@ -69,6 +74,17 @@ def _watch(cls: Any) -> None:
                 state.fail("UNOWNED_RESOURCE", type(self).__name__)
 
     cls.__init__ = init
+
+
+def _store_into_cells(cls: Any) -> None:
+    set_it = cls.__setattr__
+
+    def set_attribute(self: Any, name: str, value: Any) -> None:
+        p: Any = state.parser()
+        if p is None or not p.stores_into_field(getattr(self, name, None), value):
+            set_it(self, name, value)
+
+    cls.__setattr__ = set_attribute
 
 
 def _name_resources(self: Any, p: Any, name: str) -> None:

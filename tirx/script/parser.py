@@ -51,6 +51,7 @@ class Parser(Functions, Expressions, Building):
         self.operands: list[list[Any]] = []  # values that wait for another operand of theirs
         self.run_time = 0  # run-time blocks around
         self.lists: dict[int, Any] = {}  # lists whose elements were made cells, by identity
+        self.binds_field = False  # the next setattr binds, and stores nothing
         self.begin_objects()
         self.begin_recovery()
 
