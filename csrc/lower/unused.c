@@ -49,6 +49,10 @@ unused_visit(tx_visitor *v, const tx_node *n)
     case TX_OP_DECL: /* a view: what reads or writes it reads or writes through the pointer */
         unused_reads(w, n->u.buf->data);
         break;
+    case TX_OP_DEVICE:
+        for (uint32_t i = 0; n->u.launch && i < n->u.launch->nattrs; i++)
+            tx_walk(&w->v, n->u.launch->attrs[i].value);
+        return true;
     default: return true;
     }
     unused_walk_buffer(w, n->u.buf);

@@ -295,26 +295,6 @@ def test_dynamic_shared_memory(kib):
     np.testing.assert_array_equal(b.numpy(), x[::-1])
 
 
-def test_more_shared_memory_than_there_is():
-    n = 100 * 1024  # 400 KiB of floats
-
-    @T.prim_func
-    def big(A: T.Buffer((n,), "float32")):
-        T.device_entry()
-        bx = T.cta_id([1])
-        tx = T.thread_id([256])
-        sm = T.alloc_buffer((n,), "float32", scope="shared.dyn")
-        sm[tx] = A[tx]
-        T.cuda.cta_sync()
-        A[tx] = sm[255 - tx]
-
-    a = tirx.runtime.tensor(np.zeros(n, np.float32), tirx.cuda(0))
-    with pytest.raises(tirx.CUDAError) as e:
-        tirx.compile(big, target="cuda")(a)
-    assert str(e.value) == f"Failed to set the allowed dynamic shared memory size to {4 * n} bytes for big_kernel"
-    assert e.value.code == 1
-
-
 def needs_hopper():
     if tirx._core.device_arch(0) < 90:
         pytest.skip("clusters need sm_90")

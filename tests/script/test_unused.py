@@ -89,6 +89,11 @@ def test_variables_that_are_never_read(told):
         "A = T.match_buffer(a, (s,), 'int32')\nB = T.match_buffer(b, (4,), 'int32')\nT.device_entry()\n"
         "tx = T.thread_id([32])\nV = T.decl_buffer((4,), 'int32', data=A.data)\nx: T.int32 = tx\n"
         "while V[0] > x:\n    x = x + 1\nT.evaluate(T.cuda.atomic_add(B.ptr_to([0]), 1))",
+        # by the launch
+        "A = T.match_buffer(a, (4,), 'int32')\nB = T.match_buffer(b, (32,), 'int32')\n"
+        "window = T.meta_var(T.cuda.AccessPolicyWindow(A.data, 16))\nevent = T.meta_var(T.cuda.ProgrammaticEvent(s))\n"
+        "T.device_entry(launch=T.cuda.LaunchConfig(grid=1, block=32, access_policy_window=window, "
+        "programmatic_event=event))\nB[T.cuda.thread_idx('x')] = 1",
     ],
 )
 def test_what_is_used_is_not_told(told, body):
