@@ -75,6 +75,7 @@
 #include "emu/agent.c"
 #include "emu/barrier.c"
 #include "emu/check_global.c"
+#include "emu/check_overflow.c"
 #include "emu/check_race.c"
 #include "emu/cluster.c"
 #include "emu/code.c"

@@ -592,6 +592,7 @@ reset(tx_code *g)
     g->div = g->ctl = g->max_ctl = g->depth = 0;
     g->ncalls = 0;
     g->label = 0;
+    g->leads = false;
     g->smem = g->local_bytes = 0;
     g->again = g->partial_barriers = g->meets_ctas = g->agents = false;
     tx_arena_free(&g->p->arena);
@@ -643,7 +644,9 @@ tx_emu_compile(tx_ctx *c, const tx_func *kernel)
         goto out;
     note_addressed(g, kernel->body, 0);
     note_shared(g, kernel->body, 0);
+    tx_overflow_note(g, kernel->body);
     for (uint32_t i = 0; i < g->callees.n; i++) {
+        tx_overflow_note(g, g->callees.at[i]->body);
         note_addressed(g, g->callees.at[i]->body, 0);
         note_shared(g, g->callees.at[i]->body, 0);
     }
@@ -656,6 +659,7 @@ tx_emu_compile(tx_ctx *c, const tx_func *kernel)
 out:
     if (g) {
         tx_map_free(&g->names), tx_map_free(&g->cache), tx_map_free(&g->const_at), tx_map_free(&g->facts);
+        tx_map_free(&g->leading);
         tx_free(g);
     }
     if (!ok && p) {

@@ -129,6 +129,8 @@ typedef struct tx_code {
     bool again, failed;
     int64_t block[3]; /* 0: unknown */
     int64_t smem, local_bytes, min_shared;
+    bool leads;     /* the value of the expression at hand leads to an address */
+    tx_map leading; /* check_overflow.c: variables and local arrays whose values do */
     bool partial_barriers, meets_ctas, agents;
 } tx_code;
 
@@ -159,6 +161,7 @@ tx_val tx_code_coord(tx_code *g, unsigned op, int axis, bool row);
 
 /* code_expr.c */
 tx_val tx_code_expr(tx_code *g, const tx_node *n, unsigned lane);
+void tx_code_remember(tx_code *g, uint64_t key, tx_val v); /* until the scope ends */
 tx_val tx_val_int(tx_dtype t, int64_t v);
 tx_val tx_val_new(tx_code *g, tx_dtype t, bool row); /* a fresh register */
 tx_val tx_code_to_row(tx_code *g, tx_val v);
@@ -209,6 +212,13 @@ void tx_code_block(tx_code *g, const tx_node *n);
 uint32_t tx_code_if_at(tx_code *g, tx_val cond);
 void tx_code_else_at(tx_code *g, uint32_t *at);
 void tx_code_endif_at(tx_code *g, uint32_t at, bool had_else);
+
+/* check_overflow.c: sums and products of int32 that lead to an address */
+void tx_overflow_note(tx_code *g, const tx_node *body); /* before the first generation */
+bool tx_overflow_leads(const tx_code *g, const void *var);
+bool tx_overflow_passes(const tx_node *n); /* an address is wrong if an operand of n is */
+void tx_overflow_check(tx_code *g, const tx_node *n, unsigned lane, const tx_val *a, const tx_val *b);
+void tx_overflow_again(tx_code *g, const tx_node *n, unsigned lane); /* its value is known already */
 
 /* wide.c: the body with pairs of uint64 in place of integers of 128 bits */
 const tx_node *tx_emu_without_wide(tx_ctx *c, const tx_node *body);

@@ -354,6 +354,8 @@ code_expr_expr(tx_code *g, const tx_node *n, unsigned lane)
     }
     if (op >= TX_OP_EQ && op <= TX_OP_SHR) {
         tx_val a = tx_code_expr(g, n->arg[0], lane), b = tx_code_expr(g, n->arg[1], lane);
+        if (g->leads)
+            tx_overflow_check(g, n, lane, &a, &b);
         return tx_code_bin(g, op, tx_scalar_of(n->arg[0]->dtype), a, b);
     }
     if (op >= TX_OP_THREAD_IDX && op <= TX_OP_THREAD_IN_WG)
@@ -373,8 +375,8 @@ worth_caching(const tx_node *n)
            (tx_is_int(n->dtype) || tx_is_bool(n->dtype) || tx_is_handle(n->dtype)) && n->op != TX_OP_LET;
 }
 
-static void
-code_expr_remember(tx_code *g, uint64_t key, tx_val v)
+void
+tx_code_remember(tx_code *g, uint64_t key, tx_val v)
 {
     uint64_t before = 0;
     if (v.cell || v.form == VF_NONE || (v.form == VF_ROW && g->cached.n >= MAX_CACHED))
@@ -396,15 +398,22 @@ tx_code_expr(tx_code *g, const tx_node *n, unsigned lane)
 
     if (g->failed)
         return (tx_val){.form = VF_NONE};
-    if (cache && tx_map_get(&g->cache, key, &at) && at)
-        return g->cached.at[at - 1].val;
+    if (cache && tx_map_get(&g->cache, key, &at) && at) {
+        v = g->cached.at[at - 1].val;
+        if (g->leads)
+            tx_overflow_again(g, n, lane);
+        return v;
+    }
     if (++g->depth > TX_MAX_DEPTH) {
         g->depth--;
         return tx_fail(g->c, n->span, TX_E_TOO_DEEP, TX_MAX_DEPTH), (tx_val){.form = VF_NONE};
     }
+    bool leads = g->leads;
+    g->leads = leads && tx_overflow_passes(n);
     v = code_expr_expr(g, n, lane);
+    g->leads = leads;
     g->depth--;
     if (cache)
-        code_expr_remember(g, key, v);
+        tx_code_remember(g, key, v);
     return v;
 }

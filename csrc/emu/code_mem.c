@@ -91,6 +91,17 @@ as_index32(tx_code *g, tx_val v)
     return r;
 }
 
+/* An index, of whose overflows somebody should know; of several dimensions each is one, and their flat sum is none. */
+static tx_val
+code_mem_leading(tx_code *g, const tx_node *n, unsigned lane, bool leads)
+{
+    bool outer = g->leads;
+    g->leads = leads;
+    tx_val v = tx_code_expr(g, n, lane);
+    g->leads = outer;
+    return v;
+}
+
 /* Table of the indices of an access, for texts and per-dimension checks. Gives its number + 1, or 0. */
 static uint32_t
 code_mem_dims_of(tx_code *g, const tx_node *n, uint32_t first, unsigned lane)
@@ -106,7 +117,7 @@ code_mem_dims_of(tx_code *g, const tx_node *n, uint32_t first, unsigned lane)
         return g->failed = true, 0;
     for (uint32_t i = 0; i < rank; i++) {
         const tx_node *a = n->arg[first + i];
-        d.idx[i] = tx_code_vreg(g, tx_code_expr(g, a, tx_lanes(a->dtype) > 1 ? lane : 0));
+        d.idx[i] = tx_code_vreg(g, code_mem_leading(g, a, tx_lanes(a->dtype) > 1 ? lane : 0, true));
         d.ext[i] = tx_code_vreg(g, tx_code_uniform(g, tx_code_expr(g, b->shape[i], 0)));
     }
     if (!tx_push(g->c, &g->dims, d))
@@ -195,12 +206,15 @@ tx_code_pointer(tx_code *g, const tx_node *n, unsigned lane)
         const tx_node *load = n->arg[0];
         if (load->op != TX_OP_LOAD)
             return tx_code_unsupported(g, "T.address_of of this expression", TX_HANDLE);
-        tx_val idx = tx_code_expr(g, load->arg[0], 0);
+        tx_val idx = code_mem_leading(g, load->arg[0], 0, load->nargs <= 2);
         return code_mem_element(g, base_of(g, load->u.buf->data), load->u.buf->dtype, idx);
     }
     case TX_OP_BUFFER_DATA: return base_of(g, n->u.buf->data);
     case TX_OP_VAR: return base_of(g, n->u.var);
-    default: return tx_code_ptr_add(g, tx_code_expr(g, n->arg[0], lane), tx_code_expr(g, n->arg[1], lane), 1);
+    default: {
+        tx_val base = tx_code_expr(g, n->arg[0], lane);
+        return tx_code_ptr_add(g, base, code_mem_leading(g, n->arg[1], lane, true), 1);
+    }
     }
 }
 
@@ -279,9 +293,9 @@ storage_of(tx_code *g, const tx_node *n)
 
 /* Element index of one lane of the access: buffers of vector dtype count in vectors. */
 static tx_val
-code_mem_flat_index(tx_code *g, const tx_node *idx, unsigned per, unsigned lane)
+code_mem_flat_index(tx_code *g, const tx_node *const *idx, unsigned dims, unsigned per, unsigned lane)
 {
-    tx_val v = tx_code_expr(g, idx, tx_lanes(idx->dtype) > 1 ? lane / per : 0);
+    tx_val v = code_mem_leading(g, *idx, tx_lanes((*idx)->dtype) > 1 ? lane / per : 0, dims <= 1);
     if (per == 1 || v.form == VF_NONE)
         return v;
     v = tx_code_bin(g, TX_OP_MUL, TX_I64, tx_code_cast(g, TX_I64, v), tx_val_int(TX_I64, per));
@@ -317,7 +331,7 @@ bool
 tx_code_element(tx_code *g, const tx_node *load, tx_vreg *reg, uint32_t *init)
 {
     tx_storage st = storage_of(g, load);
-    tx_val idx = code_mem_flat_index(g, load->arg[0], 1, 0);
+    tx_val idx = code_mem_flat_index(g, load->arg, load->nargs - 1, 1, 0);
     if (st.kind != ST_ROWS || idx.form != VF_CONST || idx.lo < 0 || idx.lo >= st.n)
         return false;
     if (st.uniform)
@@ -368,7 +382,7 @@ tx_code_load(tx_code *g, const tx_node *n, unsigned lane)
 
     if (tx_vt_of(t) == VT_NONE)
         return tx_code_unsupported(g, "a load of this type", t);
-    tx_val idx = code_mem_flat_index(g, n->arg[0], per, lane);
+    tx_val idx = code_mem_flat_index(g, n->arg, n->nargs - 1, per, lane);
     if (idx.form == VF_NONE)
         return idx;
     uint32_t site = check_dims(g, n, 1, lane / per, &st, "load");
@@ -472,12 +486,14 @@ tx_code_store(tx_code *g, const tx_node *n)
         return;
     }
     for (unsigned i = 0; i < lanes; i++) {
-        v[i] = tx_code_cast(g, t, tx_code_expr(g, n->arg[0], tx_lanes(n->arg[0]->dtype) > 1 ? i : 0));
+        v[i] = code_mem_leading(g, n->arg[0], tx_lanes(n->arg[0]->dtype) > 1 ? i : 0,
+                                b->scope == TX_LOCAL && tx_overflow_leads(g, b->data));
+        v[i] = tx_code_cast(g, t, v[i]);
         if (lanes > 1)
             v[i] = tx_code_copy(g, v[i]);
     }
     for (unsigned i = 0; i < lanes; i++) {
-        idx[i] = code_mem_flat_index(g, n->arg[1], per, i);
+        idx[i] = code_mem_flat_index(g, n->arg + 1, n->nargs - 2, per, i);
         site[i] = check_dims(g, n, 2, i / per, &st, "store");
     }
     for (unsigned i = 0; i < lanes; i++)
@@ -491,7 +507,7 @@ void
 tx_code_store_to(tx_code *g, const tx_node *load, unsigned lane, tx_val v)
 {
     tx_storage st = storage_of(g, load);
-    tx_val idx = code_mem_flat_index(g, load->arg[0], tx_lanes(load->u.buf->dtype), lane);
+    tx_val idx = code_mem_flat_index(g, load->arg, load->nargs - 1, tx_lanes(load->u.buf->dtype), lane);
     uint32_t site = check_dims(g, load, 1, 0, &st, "store");
     v = tx_code_cast(g, tx_scalar_of(load->u.buf->dtype), v);
     if (v.form != VF_NONE && idx.form != VF_NONE) {

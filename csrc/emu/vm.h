@@ -437,6 +437,7 @@ int tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in); /* one has been writt
 bool tx_wgmma_busy(const tx_vm *vm, const tx_frag *f, uint32_t init);
 int tx_wgmma_report(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, uint32_t init, const char *role);
 int tx_vm_arith(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
+int tx_vm_overflow(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad); /* check_overflow.c */
 
 /* agent.c: mbarriers, asynchronous copies, matrix units */
 int tx_vm_agent(tx_vm *vm, tx_frag *f, const tx_insn *in);
