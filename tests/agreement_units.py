@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 
+import agreement_engines
 import agreement_forms
 import agreement_wgmma
 import numpy as np
@@ -16,7 +17,8 @@ import tirx
 
 @functools.cache
 def every() -> list[agreement_forms.Unit]:
-    return agreement_forms.units(agreement_forms.table_forms()) + agreement_wgmma.wgmma_units()
+    table = agreement_forms.units(agreement_forms.table_forms())
+    return table + agreement_wgmma.wgmma_units() + agreement_engines.engine_units()
 
 
 def aligned(a: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every form of the PTX table that can run alone on a Hopper GPU and on the emulator, and compares the results.
 
-    python tests/gpu/agreement.py --out DIR [--processes 14] [--seeds 4] [--only TEXT]
+    python tests/gpu/agreement.py --out DIR [--processes 14] [--seeds 4] [--only PATTERN]
 
 Results are compared bit for bit, approximate functions within their bounds. Writes DIR/agreement.npz, the answers of
 the first seed that tests/emu/test_agreement.py reads (digests where results are exact, the results themselves where
@@ -15,6 +15,7 @@ import concurrent.futures
 import json
 import multiprocessing
 import os
+import re
 import sys
 import time
 import warnings
@@ -84,16 +85,28 @@ def job(index: int, seeds: int, only: list[int] | None):
     return "done", names, faults, both, recorded
 
 
+def until(pool, jobs, seconds: float):
+    """Futures as they end; when time is over, what has not ended ends with its process."""
+    try:
+        yield from concurrent.futures.as_completed(jobs, timeout=max(seconds, 1))
+    except TimeoutError:
+        left = [f for f in jobs if not f.done()]
+        for process in list(pool._processes.values()):
+            process.kill()
+        yield from left
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="pattern of the names of kernels")
+    parser.add_argument("--limit", type=float, default=300, help="seconds")
     options = parser.parse_args()
     start = time.time()
     units = agreement_units.every()
-    todo = [(i, None) for i, u in enumerate(units) if options.only in u.name]
+    todo = [(i, None) for i, u in enumerate(units) if re.search(options.only, u.name)]
     todo.sort(key=lambda t: not units[t[0]].name.startswith(("wgmma", "memory")))
     faults, both, recorded, count = {}, {}, {}, 0
     context = multiprocessing.get_context("spawn")
@@ -101,7 +114,7 @@ def main() -> int:
         again = []
         with concurrent.futures.ProcessPoolExecutor(options.processes, mp_context=context) as pool:
             jobs = {pool.submit(job, i, options.seeds, only): (i, only) for i, only in todo}
-            for future in concurrent.futures.as_completed(jobs):
+            for future in until(pool, jobs, options.limit - (time.time() - start)):
                 i, only = jobs[future]
                 try:
                     what, *rest = future.result()
