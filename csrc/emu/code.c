@@ -226,6 +226,28 @@ file_of(tx_code *g, uint32_t file)
     return t.file;
 }
 
+/* The call that brought the text at a place into the kernel, index + 1; 0: it is the kernel's own. */
+static uint32_t
+inline_call_of(tx_code *g, const tx_span_info *at, int depth)
+{
+    const char *function = at->function ? at->function->text : "?";
+    const tx_span_info *from = tx_span_at(g->c, at->inlined_at);
+    uint64_t found;
+    if (!at->inlined_at || from == at || !from->line || depth > TX_MAX_INLINE_DEPTH)
+        return 0;
+    if (tx_map_get(&g->call_at, at->inlined_at, &found) && strcmp(g->calls.at[found - 1].function, function) == 0)
+        return (uint32_t)found;
+    tx_emu_call call = {.line = from->line, .next = inline_call_of(g, from, depth + 1)};
+    call.function = tx_code_text(g, function, strlen(function));
+    call.caller = from->function ? tx_code_text(g, from->function->text, from->function->len) : "?";
+    call.file = file_of(g, from->file);
+    if (!tx_push(g->c, &g->calls, call) || !tx_map_put(&g->call_at, at->inlined_at, g->calls.n)) {
+        g->failed = true;
+        return 0;
+    }
+    return g->calls.n;
+}
+
 uint32_t
 tx_code_site(tx_code *g, tx_span span, const char *buffer, const char *role, uint32_t mem, uint32_t dims)
 {
@@ -234,6 +256,7 @@ tx_code_site(tx_code *g, tx_span span, const char *buffer, const char *role, uin
     if (at && at->line && at->file < g->c->files.n) {
         s.file = file_of(g, at->file);
         s.line = at->line, s.col = at->col, s.end_line = at->end_line, s.end_col = at->end_col;
+        s.call = inline_call_of(g, at, 0);
     }
     if (buffer)
         s.buffer = tx_code_text(g, buffer, strlen(buffer));
@@ -562,6 +585,7 @@ code_finish(tx_code *g)
     OWN(coords, coords);
     OWN(mems, mems);
     OWN(sites, sites);
+    OWN(calls, calls);
     OWN(dims, dims);
     OWN(outside, outside);
     OWN(live, lives);
@@ -583,10 +607,11 @@ reset(tx_code *g)
 {
     g->code.n = g->consts.n = g->live.n = g->binds.n = g->cached.n = g->loops.n = g->jumps.n = 0;
     g->sites.n = g->dims.n = g->mems.n = g->coords.n = g->presets.n = g->outside.n = g->lives.n = g->texts.n =
-        g->ptx.n = 0;
+        g->calls.n = g->ptx.n = 0;
     for (int i = 0; i < RC__COUNT; i++)
         g->nreg[i] = g->free[i].n = 0;
-    tx_map_free(&g->names), tx_map_free(&g->cache), tx_map_free(&g->const_at);
+    tx_map_free(&g->names), tx_map_free(&g->cache), tx_map_free(&g->const_at), tx_map_free(&g->call_at);
+    memset(&g->call_at, 0, sizeof g->call_at);
     memset(&g->names, 0, sizeof g->names), memset(&g->cache, 0, sizeof g->cache);
     memset(&g->const_at, 0, sizeof g->const_at);
     g->div = g->ctl = g->max_ctl = g->depth = 0;
@@ -659,7 +684,7 @@ tx_emu_compile(tx_ctx *c, const tx_func *kernel)
 out:
     if (g) {
         tx_map_free(&g->names), tx_map_free(&g->cache), tx_map_free(&g->const_at), tx_map_free(&g->facts);
-        tx_map_free(&g->leading);
+        tx_map_free(&g->leading), tx_map_free(&g->call_at);
         tx_free(g);
     }
     if (!ok && p) {

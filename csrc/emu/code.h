@@ -112,6 +112,8 @@ typedef struct tx_code {
     TX_VEC(tx_loop_ctx) loops;
     TX_VEC(tx_jump) jumps;
     TX_VEC(tx_site) sites;
+    TX_VEC(tx_emu_call) calls;
+    tx_map call_at; /* span of a call -> entry of calls + 1 */
     TX_VEC(tx_dims) dims;
     TX_VEC(tx_memory) mems;
     TX_VEC(tx_origin) coords;

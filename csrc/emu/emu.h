@@ -64,7 +64,13 @@ typedef struct tx_emu_agent { /* a thread, or an engine working for one */
     const char *file; /* program-owned text */
     uint32_t line, col, end_line, end_col;
     const char *role; /* "store", "load", "waits at", ... */
+    uint32_t call;    /* that brought the text there, for tx_emu_call; 0: the kernel's own text */
 } tx_emu_agent;
+typedef struct tx_emu_call { /* of an inline helper */
+    const char *function, *caller, *file;
+    uint32_t line;
+    uint32_t next; /* the call that brought the caller's text; 0: it is the kernel's own */
+} tx_emu_call;
 typedef struct tx_emu_report {
     const char *kind; /* one of the kinds of intrinsics.md 9: "out_of_bounds", "race", ... */
     bool warning;     /* EmulationWarning instead of EmulationError */
@@ -74,6 +80,7 @@ typedef struct tx_emu_report {
     tx_emu_agent agent[8];
     char message[512]; /* first line of the text */
 } tx_emu_report;
+const tx_emu_call *tx_emu_call_of(const tx_emu_program *p, uint32_t call); /* NULL for 0 */
 /* Text of at most 15 lines with both source lines shown (the program keeps the source text it needs). */
 void tx_emu_render(const tx_emu_program *p, const tx_emu_report *r, tx_sb *out);
 

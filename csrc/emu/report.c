@@ -31,6 +31,7 @@ tx_report_thread(tx_vm *vm, tx_emu_report *r, const tx_cta *cta, uint32_t thread
     a->file = s->file;
     a->line = s->line, a->col = s->col, a->end_line = s->end_line, a->end_col = s->end_col;
     a->role = role;
+    a->call = s->call;
 }
 
 void
@@ -141,10 +142,56 @@ report_source_line(const tx_emu_program *p, const tx_emu_agent *a, tx_sb *out)
     }
 }
 
+const tx_emu_call *
+tx_emu_call_of(const tx_emu_program *p, uint32_t call)
+{
+    return call ? &p->calls[call - 1] : NULL;
+}
+
+/* How the text of an agent's line came into the kernel, in at most `most` lines; the last one names the kernel's line. */
+static uint32_t
+report_calls(const tx_emu_program *p, const tx_emu_agent *a, uint32_t most, tx_sb *out)
+{
+    const tx_emu_call *e = tx_emu_call_of(p, a->call);
+    uint32_t n = 0, depth = 0;
+    for (uint32_t k = a->call; k; k = p->calls[k - 1].next)
+        depth++;
+    for (; e && n < most; n++) {
+        uint32_t skipped = n + 1 == most ? depth - most : 0;
+        const char *function = e->function;
+        for (uint32_t k = skipped; k; k--)
+            e = tx_emu_call_of(p, e->next);
+        tx_sb_f(out, "\n    in %s(), inlined ", function);
+        if (skipped)
+            tx_sb_f(out, "through %u more call%s ", skipped, skipped == 1 ? "" : "s");
+        tx_sb_f(out, "from %s() at %s:%u", e->caller, e->file, e->line);
+        e = tx_emu_call_of(p, e->next);
+    }
+    return n;
+}
+
+/* Whether an agent's way into the kernel was shown with one before it. */
+static bool
+report_calls_shown(const tx_emu_report *r, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (r->agent[k].call == r->agent[i].call)
+            return true;
+    return false;
+}
+
+enum { REPORT_LINES = 15, REPORT_AGENT_LINES = 3 };
+
 void
 tx_emu_render(const tx_emu_program *p, const tx_emu_report *r, tx_sb *out)
 {
-    uint32_t shown = r->nagents > 4 ? 4 : r->nagents; /* three lines each: 15 in all */
+    uint32_t shown = r->nagents > 4 ? 4 : r->nagents, chains = 0, left;
+    for (uint32_t i = 0; shown == 4 && i < shown; i++)
+        if (r->agent[i].call)
+            shown = 3; /* leaves three lines for how their texts came into the kernel */
+    for (uint32_t i = 0; i < shown; i++)
+        chains += r->agent[i].call && !report_calls_shown(r, i);
+    left = REPORT_LINES - 2 - shown * REPORT_AGENT_LINES - (shown < r->nagents);
     tx_sb_f(out, "%s: %s", r->kind ? r->kind : "fault", r->message);
     if (p->name[0])
         tx_sb_f(out, "\n  in kernel %s", p->name);
@@ -156,6 +203,8 @@ tx_emu_render(const tx_emu_program *p, const tx_emu_report *r, tx_sb *out)
             tx_sb_f(out, "\n    %s:%u", a->file, a->line);
             report_source_line(p, a, out);
         }
+        if (a->call && chains && !report_calls_shown(r, i))
+            left -= report_calls(p, a, left / chains, out), chains--;
     }
     if (shown < r->nagents)
         tx_sb_f(out, "\n  and %u more", r->nagents - shown);

@@ -112,6 +112,7 @@ typedef struct tx_dims { /* indices of an access and the extents of the buffer *
 typedef struct tx_site {
     const char *file;
     uint32_t line, col, end_line, end_col;
+    uint32_t call; /* that brought the text here, index + 1; 0 none */
     const char *buffer;
     const char *role;
     uint32_t mem;  /* index + 1, 0 none */
@@ -174,12 +175,13 @@ struct tx_emu_program {
     tx_origin *coords;
     tx_memory *mems;
     tx_site *sites;
+    tx_emu_call *calls;
     tx_dims *dims;
     tx_outside *outside;
     tx_live *live;
     tx_text *texts;
     struct tx_ptx_op **ptx;
-    uint32_t nptx;
+    uint32_t nptx, ncalls;
     int64_t static_smem, local_bytes;  /* local: a thread's addressable arrays */
     uint8_t granule_shift;             /* log2 of the smallest shared access */
     bool partial_barriers, meets_ctas; /* named barriers; cluster or grid barriers */

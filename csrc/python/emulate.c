@@ -44,17 +44,35 @@ report_lines(const tx_emu_report *r)
     return lines;
 }
 
+/* ((function, caller, file, line), ...), the innermost call first. */
 static PyObject *
-report_agents(const tx_emu_report *r)
+report_inlined(const tx_emu_program *p, const tx_emu_agent *a)
+{
+    PyObject *list = PyList_New(0), *calls = NULL;
+
+    for (const tx_emu_call *e = tx_emu_call_of(p, a->call); list && e; e = tx_emu_call_of(p, e->next)) {
+        PyObject *call = Py_BuildValue("(sssI)", e->function, e->caller, e->file, e->line);
+        if (!call || PyList_Append(list, call) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(call);
+    }
+    if (list)
+        calls = PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return calls;
+}
+
+static PyObject *
+report_agents(const tx_emu_program *p, const tx_emu_report *r)
 {
     PyObject *list = PyList_New(0), *agents = NULL;
 
     for (uint32_t i = 0; list && i < r->nagents; i++) {
         const tx_emu_agent *a = &r->agent[i];
-        PyObject *d =
-            Py_BuildValue("{s(III)s(III)sisiszsIsIsz}", "cta", a->cta[0], a->cta[1], a->cta[2], "thread", a->thread[0],
-                          a->thread[1], a->thread[2], "warp", (int)a->warp, "lane", (int)a->lane, "file", a->file,
-                          "line", a->line, "column", a->col + 1, "role", a->role);
+        PyObject *d = Py_BuildValue("{s(III)s(III)sisiszsIsIszsN}", "cta", a->cta[0], a->cta[1], a->cta[2], "thread",
+                                    a->thread[0], a->thread[1], a->thread[2], "warp", (int)a->warp, "lane",
+                                    (int)a->lane, "file", a->file, "line", a->line, "column", a->col + 1, "role",
+                                    a->role, "inlined", report_inlined(p, a));
         if (!d || PyList_Append(list, d) != 0)
             Py_CLEAR(list);
         Py_XDECREF(d);
@@ -100,7 +118,7 @@ tx_py_report(tx_py_rt *rt, const tx_emu_program *p, const tx_emu_report *r)
         emulate_set_attribute(x, rt->s_buffer, text_or_none(r->buffer)) &&
         emulate_set_attribute(x, rt->s_element, text_or_none(r->element)) &&
         emulate_set_attribute(x, rt->s_lines, report_lines(r)) &&
-        emulate_set_attribute(x, rt->s_agents, report_agents(r)))
+        emulate_set_attribute(x, rt->s_agents, report_agents(p, r)))
         return x;
     Py_XDECREF(x);
     return NULL;

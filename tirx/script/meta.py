@@ -16,8 +16,10 @@ from tirx.script import state
 
 
 def meta_class(cls: Any) -> Any:
-    """Marks a class: its objects may be made inside kernels and own what they allocate. Assigning to a field that holds a
-    cell stores into the cell."""
+    """Marks a class: its objects may be made inside kernels and own what they allocate.
+
+    Assigning to a field that holds a cell stores into the cell.
+    """
     if not isinstance(cls, type):
         raise TypeError(f"T.meta_class decorates a class, got {cls!r}")
     if hasattr(cls, "_tirx_name_resources"):  # a subclass of one, or marked twice

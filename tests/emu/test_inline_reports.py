@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports about lines of inline helpers: by which calls, from which line of the kernel, they came there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tirx
+
+TEXT = """
+@T.inline
+def put(S, i, v):
+    S[i] = v
+
+
+@T.inline
+def next_to(S, i, v):
+    put(S, i + 1, v)
+
+
+@T.inline
+def take(S, i, B, t):
+    B[t] = S[i]
+
+
+@T.inline
+def again(S, i, n):
+    if n == 0:
+        put(S, i, 1)
+    else:
+        again(S, i, n - 1)
+
+
+@T.inline
+def meet(t, n):
+    if t < n:
+        T.cuda.cta_sync()
+"""
+HELPERS = {line[4 : line.index("(")]: k for k, line in enumerate(TEXT.split("\n"), 1) if line.startswith("def ")}
+
+
+@pytest.fixture(scope="module")
+def helpers(tmp_path_factory):
+    """The helpers in a file of their own, so that lines of both files are told apart."""
+    import importlib.util
+
+    path = tmp_path_factory.mktemp("inline") / "helpers_of_reports.py"
+    path.write_text("from tirx.script import tirx as T\n" + TEXT)
+    spec = importlib.util.spec_from_file_location("helpers_of_reports", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def report(helpers, body: str) -> tirx.EmulationError:
+    head = '@T.prim_func\ndef k(B: T.Buffer((64,), "int32")):\n    T.device_entry()\n    tx = T.thread_id([64])\n'
+    head += '    S = T.alloc_shared((65,), "int32")\n'
+    text = head + "".join(f"    {line}\n" for line in body.split("\n"))
+    f = tirx.from_source(text, {name: getattr(helpers, name) for name in HELPERS})
+    with pytest.raises(tirx.EmulationError) as info:
+        tirx.compile(f, target="cpu")(np.zeros(64, np.int32))
+    assert len(str(info.value).split("\n")) <= 15
+    return info.value
+
+
+def chain(e: tirx.EmulationError, helpers) -> list[str]:
+    """The lines of the text that name calls, with `h.py` for the helpers' file and `k.py` for the kernel's."""
+    import re
+
+    found = [line.strip() for line in str(e).split("\n") if line.startswith("    in ")]
+    return [re.sub(r"<tirx source \d+>", "k.py", line.replace(helpers.__file__, "h.py")) for line in found]
+
+
+def line_of(name: str) -> int:
+    return HELPERS[name] + 2  # of the first statement; the file has one line more at its top
+
+
+def test_two_calls_deep(helpers):
+    e = report(helpers, "B[tx] = 0\nnext_to(S, tx + 1, 5)")
+    assert chain(e, helpers) == [
+        f"in put(), inlined from next_to() at h.py:{line_of('next_to')}",
+        "in next_to(), inlined from k() at k.py:7",
+    ]
+    assert e.lines == {line_of("put")}  # where the store stands, as ever
+    assert [call[:2] + call[3:] for call in e.agents[0]["inlined"]] == [
+        ("put", "next_to", line_of("next_to")),
+        ("next_to", "k", 7),
+    ]
+
+
+def test_both_sides_have_theirs(helpers):
+    e = report(helpers, "next_to(S, tx, 5)\ntake(S, 64 - tx, B, tx)")
+    assert e.kind == "race" and e.lines == {line_of("put"), line_of("take")}
+    assert chain(e, helpers) == [
+        f"in put(), inlined from next_to() at h.py:{line_of('next_to')}",
+        "in next_to(), inlined from k() at k.py:6",
+        "in take(), inlined from k() at k.py:7",
+    ]
+
+
+def test_one_side_is_the_kernels_own(helpers):
+    e = report(helpers, "S[tx] = 5\ntake(S, 63 - tx, B, tx)")
+    assert e.kind == "race" and chain(e, helpers) == ["in take(), inlined from k() at k.py:7"]
+    assert sorted(len(a["inlined"]) for a in e.agents) == [0, 1]
+
+
+def test_the_same_helper_from_two_lines(helpers):
+    e = report(helpers, "put(S, tx, 5)\nput(S, 63 - tx, 6)")
+    assert e.kind == "race" and e.lines == {line_of("put")}
+    assert sorted(chain(e, helpers)) == [f"in put(), inlined from k() at k.py:{n}" for n in (6, 7)]
+
+
+@pytest.mark.parametrize("depth", [7, 8, 9, 40])
+def test_a_long_way_is_shortened_in_its_middle(helpers, depth):
+    e = report(helpers, f"again(S, tx + 2, {depth})")
+    calls = chain(e, helpers)
+    assert calls[-1].endswith("from k() at k.py:6") and len(calls) == min(depth + 2, 10)
+    assert ("through" in calls[-1]) == (depth + 2 > 10)
+    if depth == 40:
+        assert calls[-1] == "in again(), inlined through 32 more calls from k() at k.py:6"
+    assert len(e.agents[0]["inlined"]) == depth + 2
+
+
+def test_many_agents_leave_room(helpers):
+    e = report(helpers, "if tx < 8:\n    meet(tx, 5)\nelse:\n    meet(tx, 40)\nB[tx] = 0")
+    assert any(line.startswith("in meet(), inlined from k() at k.py:") for line in chain(e, helpers))
+
+
+def test_without_helpers_there_is_none(helpers):
+    e = report(helpers, "S[tx + 2] = 1")
+    assert chain(e, helpers) == [] and e.agents[0]["inlined"] == ()
