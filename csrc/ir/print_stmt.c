@@ -677,6 +677,35 @@ print_while(tx_printer *p, const tx_node *n)
     tx_print_block(p, n->arg[1]);
 }
 
+static bool
+ends_in_jump(const tx_node *arm)
+{
+    const tx_node *last = arm->op == TX_OP_SEQ ? (arm->nargs ? arm->arg[arm->nargs - 1] : NULL) : arm;
+
+    return last && (last->op == TX_OP_BREAK || last->op == TX_OP_CONTINUE || last->op == TX_OP_RETURN);
+}
+
+static bool
+declares_cell(tx_printer *p, const tx_node *arm)
+{
+    bool seq = arm->op == TX_OP_SEQ;
+
+    for (uint32_t i = 0; i < (seq ? arm->nargs : 1); i++) {
+        const tx_node *n = seq ? arm->arg[i] : arm;
+        if (n->op == TX_OP_ALLOC && tx_print_as_cell(p, n->u.buf))
+            return true;
+    }
+    return false;
+}
+
+/* Beside an arm that jumps away, the other one's cell would be read as one that lives on behind the `if`. */
+static bool
+keeps_cell_inside(tx_printer *p, const tx_node *n)
+{
+    return ends_in_jump(n->arg[1]) ? !ends_in_jump(n->arg[2]) && declares_cell(p, n->arg[2])
+                                   : ends_in_jump(n->arg[2]) && declares_cell(p, n->arg[1]);
+}
+
 static void
 print_if(tx_printer *p, const tx_node *n)
 {
@@ -692,7 +721,7 @@ print_if(tx_printer *p, const tx_node *n)
     }
     if (n->arg[2] && !(n->arg[2]->op == TX_OP_SEQ && n->arg[2]->nargs == 0)) {
         tx_print_line(p);
-        tx_sb_puts(p->out, "else");
+        tx_sb_puts(p->out, keeps_cell_inside(p, n) ? "elif True" : "else");
         tx_print_block(p, n->arg[2]);
     }
 }

@@ -21,6 +21,7 @@ import os
 import random
 import re
 import resource
+import signal
 import sys
 import time
 import traceback
@@ -145,7 +146,9 @@ def of_the_user(e: BaseException) -> bool:
     was called with what it cannot take (its signature did not fit, or it says so itself with a raise)."""
     if isinstance(e, (tirx.Error, *ALLOWED)):
         return not isinstance(e, tirx.InternalError)
-    if isinstance(e, (SystemError, AssertionError)):
+    if isinstance(e, AssertionError):
+        return traceback.extract_tb(e.__traceback__)[-1].filename.startswith("<tirx source")  # a module's own assert
+    if isinstance(e, SystemError):
         return False
     last = traceback.extract_tb(e.__traceback__)[-1]
     if not last.filename.startswith(OURS):
@@ -163,21 +166,42 @@ def of_the_user(e: BaseException) -> bool:
 PLAIN = re.compile(r"getattr\(|operator|f\(\*|function\(|value\(|\(\*args|eval\(|exec\(|compile\(|parse_dtype\(")
 
 
+class TooLongError(Exception):
+    """The text runs on; `ours` tells whether it was in a function of tirx."""
+
+    def __init__(self, frame):
+        self.ours = frame is not None and frame.f_code.co_filename.startswith(OURS)
+
+
+def alarm(_, frame):
+    raise TooLongError(frame)
+
+
 def try_one(text: str) -> str | None:
-    """What went wrong, or None."""
+    """What went wrong, or None. What the text's own Python takes is the text's: a module's loops are not run."""
+    if re.search(r"^while\b", text, re.MULTILINE):
+        return None
     start = time.monotonic()
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, alarm)
+        signal.setitimer(signal.ITIMER_REAL, 10 * SLOW)
     try:
         f = tirx.from_source(text, {})
         for g in [f] if hasattr(f, "script") else []:
             g.script()
     except KeyboardInterrupt:
         raise
+    except TooLongError as e:
+        return f"still running after {10 * SLOW} s" if e.ours else None
     except BaseException as e:
         if isinstance(e, SystemExit):
             return f"SystemExit: {e}"
         if not of_the_user(e):
             last = traceback.extract_tb(e.__traceback__)[-1]
             return f"{type(e).__name__}: {str(e)[:200]} at {os.path.basename(last.filename)}:{last.lineno}: {last.line}"
+    finally:
+        if hasattr(signal, "SIGALRM"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
     took = time.monotonic() - start
     return f"took {took:.1f} s" if took > SLOW else None
 

@@ -43,6 +43,8 @@ def grid(*extents: Any, dtype: Any = None) -> Any:
     """Loops in each other: `for i, j in T.grid(8, 16)`. An extent may be (start, extent)."""
     loops = []
     for e in extents:
+        if isinstance(e, tuple) and len(e) != 2:
+            raise TypeError(f"an extent of T.grid is a number or (start, extent), got {len(e)} values in a tuple")
         start, extent = e if isinstance(e, tuple) else (0, e)
         stop = extent if isinstance(start, int) and start == 0 else start + extent
         loops.append(frames.loop("serial", start, stop, None, None, None, dtype))

@@ -46,6 +46,10 @@ _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Pow: operator.pow,
     ast.MatMult: operator.matmul,
 }
+# Bits of an integer, and items of a sequence, that an expression may make: what is larger is a slip, and would hold up
+# or exhaust the interpreter.
+_MOST_BITS = 1 << 20
+_MOST_ITEMS = 1 << 24
 _INPLACE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.iadd,
     ast.Sub: operator.isub,
@@ -325,6 +329,10 @@ class Expressions:
 
     def operate(self, node: Any, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         self.at(node)
+        if node.op.__class__ in _GROWING:
+            why = _too_large(node.op.__class__, left, right)
+            if why:
+                self.ctx.fail("BAD_PYTHON_OPERANDS", _SIGNS[node.op.__class__], _describe(left), _describe(right), why)
         try:
             return function(left, right)
         except SyntaxError:
@@ -655,8 +663,30 @@ def _comparable(x: Any) -> bool:
     return isinstance(x, (Expr, Buffer, Region)) or is_number(x)
 
 
+_GROWING = (ast.Pow, ast.LShift, ast.Mult)
+
+
+def _too_large(sign: type, left: Any, right: Any) -> str | None:
+    """Why the result of two Python values is not computed, or None."""
+    if not isinstance(right, int):
+        if sign is not ast.Mult or not isinstance(left, int):
+            return None
+        left, right = right, left
+    if isinstance(left, int):
+        if right <= 1 or left in (0, 1, -1):
+            return None
+        more = {ast.Pow: left.bit_length() * right, ast.LShift: left.bit_length() + right}
+        bits = more.get(sign, left.bit_length() + right.bit_length())
+        return None if bits <= _MOST_BITS else f"an integer of {bits} bits is more than a kernel can mean"
+    if sign is ast.Mult and isinstance(left, (str, bytes, list, tuple)) and len(left) * right > _MOST_ITEMS:
+        return f"{len(left) * right} items are more than a kernel can mean"
+    return None
+
+
 def _describe(x: Any) -> str:
     """A value in the words of a message."""
+    if isinstance(x, int) and x.bit_length() > 1000:
+        return f"an integer of {x.bit_length()} bits"
     if isinstance(x, Expr):
         return x.dtype
     if isinstance(x, Buffer):
