@@ -42,6 +42,12 @@ typedef struct tx_agent_info { /* what an engine did last, for reports */
     uint32_t thread, site;
 } tx_agent_info;
 
+typedef struct tx_fence { /* what its thread had seen */
+    uint32_t thread, time, floor;
+    uint8_t scope; /* 0 CTA, 1 cluster */
+    tx_clock *seen;
+} tx_fence;
+
 struct tx_order { /* of a CTA or a cluster */
     tx_vm *vm;
     uint32_t refs;
@@ -53,7 +59,11 @@ struct tx_order { /* of a CTA or a cluster */
     bool joined;          /* base has been joined with another clock */
     tx_clock *spare;
     tx_agent_info *agent;
-    tx_clock *met[2]; /* cluster barrier: of this phase, and of the last one */
+    tx_clock *met[2];           /* cluster barrier: of this phase, and of the last one */
+    struct global_known *known; /* check_global.c: what other CTAs have released to this one or this cluster */
+    uint32_t nknown, known_cap;
+    tx_fence *fences; /* of less than the whole GPU: the last of each thread and scope */
+    uint32_t nfences, fence_cap;
 };
 
 tx_order *tx_order_new(tx_vm *vm, uint32_t nctas, uint32_t nthreads); /* NULL: out of memory */
@@ -73,6 +83,7 @@ void tx_order_meet_warps(tx_order *o, uint32_t first, uint32_t warps);
 void tx_order_meet_all(tx_order *o);
 void tx_order_fence_proxy(tx_order *o, uint32_t first, uint32_t lanes);
 void tx_order_fence_wide(tx_order *o, uint32_t first, uint32_t lanes);
+void tx_order_fence_near(tx_order *o, uint32_t first, uint32_t lanes, uint8_t scope);
 
 static inline uint32_t
 tx_order_thread(const tx_cta *cta, uint32_t thread)
@@ -113,6 +124,7 @@ bool tx_cluster_exit(tx_vm *vm, tx_cta *cta);
 
 bool tx_global_start(tx_vm *vm); /* false: out of memory */
 void tx_global_end(tx_vm *vm);
+void tx_global_fence(tx_vm *vm, const tx_frag *f, uint8_t scope); /* 0 CTA, 1 cluster, 2 GPU */
 bool tx_global_range(const tx_access *a, int64_t off);
 bool
 tx_global_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t lanes); /* off NULL: all at `same` */

@@ -3,23 +3,33 @@
  *
  * A granule keeps its last write and, if the kernel also reads the memory, its last read: CTA, thread, time, place. Threads of one CTA or
  * cluster are ordered by its clocks. Between CTAs order comes from strong operations: a release (an operation with .release, or a relaxed
- * one by a thread behind a fence of the whole GPU) adds what its thread knows to the list of its address, and a strong read of the
- * address takes the list over, as far as it has grown. What an acquire would still need a fence for is not asked: only the writer's
- * side is checked. An ordinary load beside atomics that update is let pass: loops around compare and swap begin with one. Copies by
+ * one by a thread behind a fence) adds what its thread knows to the list of its address, and a strong read of the address takes the
+ * list over, as far as it has grown: at once if it acquires, else behind a fence. Both sides have a scope. An ordinary load beside atomics that update is let pass: loops around compare and swap begin with one. Copies by
  * engines are not looked at. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "emu/async.h"
 
-enum { MOST_RELEASES = 1 << 12, DEPTH = 4, NARROW = TX_WHO_WARPS, UPDATE = 1 << 16, SITE = UPDATE - 1, RELEASE = 1 };
+enum {
+    MOST_RELEASES = 1 << 12,
+    DEPTH = 4,
+    NARROW = TX_WHO_WARPS,
+    UPDATE = 1 << 16,
+    SITE = UPDATE - 1,
+    RELEASE = 1,
+    ACQUIRE = 2
+};
 #define MOST_BYTES ((uint64_t)1 << 30) /* of records; larger memories are not checked */
 
 typedef struct global_place global_place;
-typedef struct global_known { /* the first `len` releases of a place */
+typedef struct global_known global_known;
+struct global_known { /* the first `len` releases of a place */
     const global_place *at;
     uint32_t len, thread, time; /* who has taken them over, when */
+    uint32_t done;              /* waits: warps all of whose lanes have had a fence since */
     uint8_t scope;
-} global_known;
+    bool waits; /* for a fence: the read was relaxed */
+};
 typedef struct global_release {
     uint64_t cta;
     uint32_t *knows; /* times, by thread of its cluster */
@@ -146,7 +156,7 @@ place_at(tx_vm *vm, uint32_t mem, int64_t off, bool make)
 /* Does one of these releases cover the access? *narrow: one would, had it a larger scope. */
 static bool
 covers(const tx_vm *vm, const global_known *k, uint64_t mine, uint64_t cta, uint32_t thread, uint32_t time,
-       bool *narrow, int depth)
+       bool *narrow, int depth) /* mine: the CTA that took them over */
 {
     for (uint32_t i = k->len; i-- > 0;) {
         const global_release *r = &k->at->list[i];
@@ -157,71 +167,128 @@ covers(const tx_vm *vm, const global_known *k, uint64_t mine, uint64_t cta, uint
                 return true;
             *narrow = true;
         }
-        for (uint32_t b = 0; depth && b < r->nbefore && wide; b++)
-            if (covers(vm, &r->before[b], mine, cta, thread, time, narrow, depth - 1))
-                return true;
+        for (uint32_t b = 0; depth && b < r->nbefore; b++)
+            if (covers(vm, &r->before[b], r->cta, cta, thread, time, narrow, depth - 1)) {
+                if (wide)
+                    return true;
+                *narrow = true;
+            }
     }
     return false;
 }
 
+/* The CTA of a thread of this one's order. */
+static uint64_t
+cta_of(const tx_cta *mine, const tx_order *o, uint32_t thread)
+{
+    return mine->linear / o->nctas * o->nctas + thread / o->per_cta;
+}
+
+/* What is not: another CTA has released it, but in too narrow a scope; or what has read the release does not acquire. */
+typedef struct global_why {
+    bool narrow, relaxed;
+} global_why;
+
 static bool
-ordered_across(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_t thread, uint32_t time, bool *narrow)
+ordered_across(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_t thread, uint32_t time,
+               global_why *why)
 {
     const tx_order *o = tx_shadow_order(mine);
     if (time < vm->grid_floor)
         return true;
-    for (uint32_t i = mine->nknown; i-- > 0;) {
-        const global_known *k = &((const global_known *)mine->known)[i];
-        if (tx_order_seen(o, me, k->thread, k->time) && covers(vm, k, mine->linear, cta, thread, time, narrow, DEPTH))
+    for (uint32_t i = o->nknown; i-- > 0;) {
+        const global_known *k = &o->known[i];
+        if (!tx_order_seen(o, me, k->thread, k->time) || (k->waits && (why->narrow || why->relaxed)))
+            continue;
+        bool narrow = false;
+        if (!covers(vm, k, cta_of(mine, o, k->thread), cta, thread, time, &narrow, DEPTH))
+            why->narrow |= narrow;
+        else if (!k->waits)
             return true;
+        else
+            why->relaxed = true;
     }
     return false;
 }
 
 static void
-acquire(const tx_access *a, uint32_t me, global_place *at, uint8_t scope)
+know(tx_vm *vm, tx_order *o, global_known k)
 {
-    tx_cta *cta = a->f->warp->cta;
-    tx_order *o = tx_shadow_order(cta);
-    global_known *all = cta->known, *last = cta->nknown ? &all[cta->nknown - 1] : NULL;
-    if (last && last->at == at && last->len == at->n && last->thread == me && last->scope >= scope)
-        return;
-    if (cta->nknown == cta->known_cap) {
-        uint32_t cap = cta->known_cap ? cta->known_cap * 2 : 16;
-        global_known *p = tx_realloc(all, cap * sizeof *p);
+    for (uint32_t i = o->nknown, n = 0; i-- > 0 && n < TX_LANES; n++) { /* spinning lanes add nothing */
+        const global_known *old = &o->known[i];
+        if (old->at == k.at && old->len == k.len && old->thread == k.thread && old->scope == k.scope &&
+            old->waits == k.waits)
+            return;
+    }
+    if (o->nknown == o->known_cap) {
+        uint32_t cap = o->known_cap ? o->known_cap * 2 : 16;
+        global_known *p = tx_realloc(o->known, cap * sizeof *p);
         if (!p) {
-            tx_vm_nomem(a->vm);
+            tx_vm_nomem(vm);
             return;
         }
-        cta->known = all = p, cta->known_cap = cap;
+        o->known = p, o->known_cap = cap;
     }
-    all[cta->nknown++] = (global_known){at, at->n, me, o->e.now, scope};
+    o->known[o->nknown++] = k;
     tx_order_tick(o);
 }
 
 static void
-release(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, bool itself)
+acquire(const tx_access *a, uint32_t me, global_place *at, uint8_t scope, bool itself)
+{
+    tx_order *o = tx_shadow_order(a->f->warp->cta);
+    know(a->vm, o,
+         (global_known){.at = at, .len = at->n, .thread = me, .time = o->e.now, .scope = scope, .waits = !itself});
+}
+
+/* A fence behind relaxed reads makes them acquire, those by these lanes and those that they are ordered after. */
+void
+tx_global_fence(tx_vm *vm, const tx_frag *f, uint8_t scope)
+{
+    const tx_warp *w = f->warp;
+    tx_order *o = tx_shadow_order(w->cta);
+    uint32_t first = tx_order_thread(w->cta, w->index * TX_LANES), n = o->nknown, warp = first / TX_LANES;
+    for (uint32_t i = 0; i < n && !vm->stop; i++) {
+        if (!o->known[i].waits || (warp < 32 && o->known[i].done >> warp & 1))
+            continue;
+        bool all = scope == 2 && warp < 32 && !(w->live & ~f->m);
+        for (uint32_t left = f->m; left; left &= left - 1) {
+            global_known k = o->known[i];
+            uint32_t me = first + tx_first_lane(left);
+            if (!tx_order_seen(o, me, k.thread, k.time)) {
+                all = false;
+                continue;
+            }
+            k.thread = me, k.time = o->e.now, k.waits = false;
+            k.scope = scope < k.scope ? scope : k.scope;
+            know(vm, o, k);
+        }
+        if (all)
+            o->known[i].done |= 1u << warp;
+    }
+}
+
+/* A release at a place of what `c` says, or of what lies behind its fences of the whole GPU. */
+static global_release *
+release_as(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, const uint32_t *seen, const uint32_t *wide,
+           uint32_t floor)
 {
     tx_vm *vm = a->vm;
     tx_cta *cta = a->f->warp->cta;
     tx_order *o = tx_shadow_order(cta);
-    const tx_clock *c = o->of[me];
-    bool any = itself;
-    for (uint32_t t = 0; t < o->nthreads && !any; t++)
-        any = c->wide[t] != 0;
-    global_place *at = any ? place_at(vm, a->mem, off, true) : NULL;
+    global_place *at = place_at(vm, a->mem, off, true);
     if (!at)
-        return;
+        return NULL;
     if (at->n == MOST_RELEASES) { /* so many that all is taken for ordered */
         vm->grid_floor = tx_order_tick(o);
-        return;
+        return NULL;
     }
     if (at->n == at->cap) {
         uint32_t cap = at->cap ? at->cap * 2 : 4;
         global_release *p = tx_realloc(at->list, cap * sizeof *p);
         if (!p) {
             tx_vm_nomem(vm);
-            return;
+            return NULL;
         }
         at->list = p, at->cap = cap;
     }
@@ -229,23 +296,49 @@ release(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, bool itself
     memset(r, 0, sizeof *r);
     r->cta = cta->linear, r->scope = scope, r->nthreads = o->nthreads;
     r->knows = tx_calloc(o->nthreads, sizeof *r->knows);
-    r->before = tx_calloc(cta->nknown + 1, sizeof *r->before);
+    r->before = tx_calloc(o->nknown + 1, sizeof *r->before);
     if (!r->knows || !r->before) {
         tx_free(r->knows), tx_free(r->before);
         tx_vm_nomem(vm);
-        return;
+        return NULL;
     }
-    uint32_t now = tx_order_tick(o);
     for (uint32_t t = 0; t < o->nthreads; t++) {
-        uint32_t seen = !itself ? 0 : t == me ? now : c->seen[t] > o->e.floor ? c->seen[t] : o->e.floor;
-        r->knows[t] = c->wide[t] > seen ? c->wide[t] : seen;
+        uint32_t time = !seen ? 0 : seen[t] > floor ? seen[t] : floor;
+        r->knows[t] = wide && wide[t] > time ? wide[t] : time;
     }
-    for (uint32_t i = 0; i < cta->nknown; i++) {
-        const global_known *k = &((const global_known *)cta->known)[i];
-        if (k->at != at && tx_order_seen(o, me, k->thread, k->time))
+    for (uint32_t i = 0; i < o->nknown; i++) {
+        const global_known *k = &o->known[i];
+        if (k->at != at && !k->waits && tx_order_seen(o, me, k->thread, k->time))
             r->before[r->nbefore++] = *k;
     }
     at->n++;
+    return r;
+}
+
+static void
+release(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, bool itself)
+{
+    tx_order *o = tx_shadow_order(a->f->warp->cta);
+    const tx_clock *c = o->of[me];
+    global_release *r;
+    bool any = false;
+    for (uint32_t t = 0; t < o->nthreads && !any; t++)
+        any = c->wide[t] != 0;
+    if (itself) {
+        uint32_t now = tx_order_tick(o);
+        if ((r = release_as(a, me, off, scope, c->seen, any ? c->wide : NULL, o->e.floor)))
+            r->knows[me] = now;
+        return;
+    }
+    if (any)
+        release_as(a, me, off, scope, NULL, c->wide, 0);
+    for (uint32_t i = 0; i < o->nfences; i++) {
+        const tx_fence *f = &o->fences[i];
+        if (tx_order_seen(o, me, f->thread, f->time) &&
+            (r = release_as(a, me, off, scope < f->scope ? scope : f->scope, f->seen->seen, NULL, f->floor)))
+            r->knows[f->thread] = f->time + 1;
+    }
+    tx_order_tick(o);
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
@@ -341,7 +434,7 @@ note_run(tx_global *m, uint64_t g, uint64_t n, uint32_t per, uint32_t cta, uint3
 
 static bool
 report_global(const tx_access *a, uint32_t lane, int64_t off, const char *kind, uint64_t cta, uint32_t who,
-              const char *other_role)
+              const char *other_role, bool relaxed)
 {
     tx_vm *vm = a->vm;
     const tx_order *o = tx_shadow_order(a->f->warp->cta);
@@ -358,6 +451,12 @@ report_global(const tx_access *a, uint32_t lane, int64_t off, const char *kind, 
     if (strcmp(kind, "scope") == 0)
         tx_report_text(
             r, "%s of %s%s and the %s by another CTA are ordered only for a part of the GPU: the scope is too narrow",
+            role, r->buffer, r->element, other_role);
+    else if (relaxed)
+        tx_report_text(
+            r,
+            "%s of %s%s races with a %s by another CTA, which has released it: what has read the flag here is "
+            "relaxed, and no fence follows, so it does not acquire",
             role, r->buffer, r->element, other_role);
     else
         tx_report_text(r, "%s of %s%s races with a %s by another thread%s: nothing orders them", role, r->buffer,
@@ -379,7 +478,8 @@ against(const tx_access *a, global_last rec, uint32_t lane, int64_t off, uint32_
     const tx_order *o = tx_shadow_order(mine);
     uint32_t time = rec.time, who = rec.who, thread = who >> TX_WHO_THREAD;
     uint64_t cta = rec.cta;
-    bool strong = a->kind == TX_ATOMIC || a->strength, both = strong && (who & TX_WHO_ATOMIC), narrow = false;
+    bool strong = a->kind == TX_ATOMIC || a->strength, both = strong && (who & TX_WHO_ATOMIC);
+    global_why why = {false, false};
     if (!time)
         return true;
     if ((a->kind == TX_READ && !strong && (who & UPDATE)) || (read && a->kind == TX_ATOMIC))
@@ -390,11 +490,11 @@ against(const tx_access *a, global_last rec, uint32_t lane, int64_t off, uint32_
     if (both) {
         bool small = (who & NARROW) || (a->strength && (a->strength - 1) / 4 == 0);
         return !small || time < vm->grid_floor ||
-               report_global(a, lane, off, "scope", cta, who, record_role(who, read));
+               report_global(a, lane, off, "scope", cta, who, record_role(who, read), false);
     }
-    if (ordered_across(vm, mine, me, cta, thread, time, &narrow))
+    if (ordered_across(vm, mine, me, cta, thread, time, &why))
         return true;
-    return report_global(a, lane, off, narrow ? "scope" : "race", cta, who, record_role(who, read));
+    return report_global(a, lane, off, why.narrow ? "scope" : "race", cta, who, record_role(who, read), why.relaxed);
 }
 
 static global_last
@@ -420,7 +520,7 @@ global_one(const tx_access *a, tx_global *m, uint32_t lane, int64_t off)
     if (strong && a->kind != TX_WRITE) {
         global_place *at = place_at(vm, a->mem, off, false);
         if (at)
-            acquire(a, me, at, (uint8_t)scope);
+            acquire(a, me, at, (uint8_t)scope, packed & ACQUIRE);
     }
     for (uint64_t i = g; i < g + (n ? n : 1) && i < m->n; i++) {
         bool write = a->kind != TX_READ;

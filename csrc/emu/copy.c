@@ -192,7 +192,15 @@ TX_PTX_MATRIX(fence)
     tx_order *o = tx_shadow_order(cta);
     if (tx_act_has(a, TK_mbarrier_init))
         tx_mbar_fence_init(a, a->f->m);
-    else if (o && (tx_act_has(a, TK_gpu) || tx_act_has(a, TK_sys)))
-        tx_order_fence_wide(o, tx_order_thread(cta, a->f->warp->index * TX_LANES), a->f->m);
+    else if (o) {
+        uint32_t first = tx_order_thread(cta, a->f->warp->index * TX_LANES);
+        uint8_t scope = tx_act_has(a, TK_cta) ? 0 : tx_act_has(a, TK_cluster) ? 1 : 2;
+        if (!tx_act_has(a, TK_release))
+            tx_global_fence(a->vm, a->f, scope);
+        if (scope == 2 && !tx_act_has(a, TK_acquire))
+            tx_order_fence_wide(o, first, a->f->m);
+        else if (!tx_act_has(a, TK_acquire))
+            tx_order_fence_near(o, first, a->f->m, scope);
+    }
     return TX_RUN_ON;
 }

@@ -99,6 +99,13 @@ tx_order_new(tx_vm *vm, uint32_t nctas, uint32_t nthreads)
     return o;
 }
 
+static void
+drop_fences(tx_order *o)
+{
+    while (o->nfences)
+        tx_clock_drop(o, o->fences[--o->nfences].seen);
+}
+
 void
 tx_order_free(tx_order *o)
 {
@@ -109,12 +116,15 @@ tx_order_free(tx_order *o)
     tx_clock_drop(o, o->base);
     tx_clock_drop(o, o->met[0]);
     tx_clock_drop(o, o->met[1]);
+    drop_fences(o);
     for (tx_clock *c = o->spare, *next; c; c = next) {
         next = c->next;
         tx_free(c);
     }
     tx_free(o->of);
     tx_free(o->agent);
+    tx_free(o->known);
+    tx_free(o->fences);
     tx_free(o);
 }
 
@@ -129,6 +139,8 @@ tx_order_begin(tx_order *o)
     for (int i = 0; i < 2; i++)
         if (o->met[i])
             tx_clock_clear(o, o->met[i]);
+    drop_fences(o);
+    o->nknown = 0;
     o->e.start = o->e.floor = tx_order_tick(o);
 }
 
@@ -301,4 +313,34 @@ void
 tx_order_fence_wide(tx_order *o, uint32_t first, uint32_t lanes)
 {
     order_fence(o, first, lanes, true);
+}
+
+/* A fence of a part of the GPU: what these lanes have seen stays written down, for their relaxed operations afterwards. */
+void
+tx_order_fence_near(tx_order *o, uint32_t first, uint32_t lanes, uint8_t scope)
+{
+    tx_clock *base = NULL; /* a copy: it changes */
+    for (; lanes; lanes &= lanes - 1) {
+        uint32_t t = first + tx_first_lane(lanes), i = 0;
+        tx_clock *c = o->of[t];
+        if (c == o->base && !(c = base) && !(c = base = clock_copy(o, o->base)))
+            return;
+        while (i < o->nfences && (o->fences[i].thread != t || o->fences[i].scope != scope))
+            i++;
+        if (i == o->fence_cap) {
+            tx_fence *p = tx_realloc(o->fences, (i + TX_LANES) * sizeof *p);
+            if (!p) {
+                tx_vm_nomem(o->vm);
+                break;
+            }
+            o->fences = p, o->fence_cap = i + TX_LANES;
+        }
+        if (i == o->nfences)
+            o->fences[o->nfences++].seen = NULL;
+        c->refs++;
+        tx_clock_drop(o, o->fences[i].seen);
+        o->fences[i] = (tx_fence){t, o->e.now, o->e.floor, scope, c};
+    }
+    tx_clock_drop(o, base);
+    tx_order_tick(o);
 }

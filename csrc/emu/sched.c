@@ -122,7 +122,6 @@ free_cta(tx_cta *cta)
     tx_free(cta->warps);
     tx_free(cta->shared);
     tx_free(cta->mem);
-    tx_free(cta->known);
     tx_free(cta);
 }
 
@@ -221,7 +220,7 @@ start_cta(tx_vm *vm, uint64_t index)
     place_cta(cta, g, c, index);
     cta->linear = index;
     cta->next = NULL;
-    cta->exited = cta->started = cta->idle_turns = cta->open = cta->meets = cta->free_registers = cta->nknown = 0;
+    cta->exited = cta->started = cta->idle_turns = cta->open = cta->meets = cta->free_registers = 0;
     memset(cta->barrier, 0, sizeof cta->barrier);
     memset(cta->meet_arrived, 0, sizeof cta->meet_arrived);
     for (uint32_t i = 0; i < cta->nwarps; i++) {

@@ -268,8 +268,6 @@ struct tx_cta {
     tx_shadow *shadow;
     tx_engine *engine; /* mbarriers and what the asynchronous engines have to do; NULL: the program has none */
     uint32_t started, idle_turns;
-    void *known; /* check_global.c: what other CTAs have released to this one */
-    uint32_t nknown, known_cap;
     uint32_t meets;          /* phases of the cluster barrier that are over */
     uint32_t free_registers; /* setmaxnreg: given up, for each warp's thread */
     uint64_t clock,

@@ -62,7 +62,7 @@ def test_what_wraps_is_reported(name):
 
 SILENT = {
     "in int64": "B[tx] = A[T.int64(tx) * T.int64(m) % T.int64(60)]",
-    "unsigned, which wraps on purpose": "i = T.uint32(tx) * T.uint32(2654435761)\nB[tx] = A[T.cast(i >> T.uint32(26), 'int32')]",
+    "unsigned, which wraps on purpose": "h = T.uint32(tx) * T.uint32(2654435761)\nB[tx] = A[h >> T.uint32(26)]",
     "a mask, right after a wrap too": "B[tx] = A[tx * m & 63]",
     "a remainder by a power of two": "B[tx] = A[(tx * m + n) % 64]",
     "a value, not an address": "B[tx] = tx * m",
