@@ -62,6 +62,7 @@ struct tx_order { /* of a CTA or a cluster */
     tx_clock *met[2];           /* cluster barrier: of this phase, and of the last one */
     struct global_known *known; /* check_global.c: what other CTAs have released to this one or this cluster */
     uint32_t nknown, known_cap;
+    struct tx_flags *flags; /* check_flags.c; NULL: nothing has been released in shared memory */
     tx_fence *fences; /* of less than the whole GPU: the last of each thread and scope */
     uint32_t nfences, fence_cap;
 };
@@ -129,6 +130,16 @@ bool tx_global_range(const tx_access *a, int64_t off);
 bool
 tx_global_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t lanes); /* off NULL: all at `same` */
 void tx_cta_place(const tx_vm *vm, tx_cta *cta, uint64_t linear);                      /* sched.c: its coordinates */
+
+/* ---- check_flags.c: strong operations on shared memory ----------------------------------------------------------------- */
+
+void tx_flags_clear(tx_order *o);
+void tx_flags_free(tx_order *o);
+void tx_flags_fence(tx_order *o, uint32_t first, uint32_t lanes, uint8_t scope);
+void tx_flags_before(const tx_access *a, const tx_cta *owner, uint32_t byte, uint32_t me);
+void tx_flags_after(const tx_access *a, const tx_cta *owner, uint32_t byte, uint32_t me);
+bool tx_flags_narrow(const tx_order *o, uint32_t me, uint32_t other, uint32_t time);
+bool tx_flags_waits(const tx_order *o, uint32_t me, uint32_t other, uint32_t time);
 
 /* ---- check_race.c: what engines tell the shadow ---------------------------------------------------------------------- */
 

@@ -268,12 +268,14 @@ kind_name(uint8_t kind)
 }
 
 static bool
-report_race(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uint32_t other, const char *other_role)
+report_race(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uint32_t other, uint32_t time,
+            const char *other_role)
 {
     tx_vm *vm = a->vm;
     const char *role = kind_name(a->kind);
-    bool engine = other >> TX_WHO_THREAD >= s->order->nthreads;
-    tx_emu_report *r = tx_report_begin(vm, engine ? "async" : "race", a->site);
+    uint32_t by = other >> TX_WHO_THREAD, me = tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES + lane);
+    bool engine = by >= s->order->nthreads, narrow = !engine && tx_flags_narrow(s->order, me, by, time);
+    tx_emu_report *r = tx_report_begin(vm, engine ? "async" : narrow ? "scope" : "race", a->site);
     if (!r->buffer[0] && a->mem < vm->p->nmems)
         strncpy(r->buffer, vm->p->mems[a->mem].name, sizeof r->buffer - 1);
     tx_report_agent(vm, r, a->f, lane, a->site, role);
@@ -282,6 +284,15 @@ report_race(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uint32
     if (engine)
         tx_report_text(r, "%s of %s%s, while a %s of it is not known to be complete: this thread has not waited for it",
                        role, r->buffer, r->element, r->agent[r->nagents - 1].role);
+    else if (narrow)
+        tx_report_text(r, "%s of %s%s and the %s by another CTA are ordered only for one CTA: the scope is too narrow",
+                       role, r->buffer, r->element, other_role);
+    else if (tx_flags_waits(s->order, me, by, time))
+        tx_report_text(
+            r,
+            "%s of %s%s races with a %s by another thread, which has released it: what has read the flag here "
+            "is relaxed, and no fence follows, so it does not acquire",
+            role, r->buffer, r->element, other_role);
     else
         tx_report_text(r, "%s of %s%s races with a %s by another thread of the %s: nothing orders them", role,
                        r->buffer, r->element, other_role, s->order->nctas > 1 ? "cluster" : "CTA");
@@ -329,7 +340,7 @@ who_of(uint32_t agent, uint32_t site, bool atomic)
 static uint32_t
 stamp(const tx_access *a, uint32_t thread)
 {
-    return who_of(thread, a->site, a->kind == TX_ATOMIC);
+    return who_of(thread, a->site, a->kind == TX_ATOMIC || (a->strength && a->kind == TX_WRITE));
 }
 
 static void
@@ -372,10 +383,31 @@ closer(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t off,
     if (time < s->start)
         *seen = false;
     else if (!tx_order_seen(s->order, thread, writer >> TX_WHO_THREAD, time))
-        return report_race(a, s, lane, off, writer, "copy");
+        return report_race(a, s, lane, off, writer, time, "copy");
     else if (time < s->order->e.floor && s->order->base->seen[writer >> TX_WHO_THREAD] > time)
         s->wtime[g] = time; /* everybody has seen it */
     return true;
+}
+
+/* Two strong operations of different CTAs, one of which says that it is for its own. */
+static bool
+race_scope(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uint32_t thread, uint32_t writer,
+           uint32_t time)
+{
+    tx_vm *vm = a->vm;
+    if (!a->strength || (a->strength - 1) / 4 || writer >> TX_WHO_THREAD >= s->order->nthreads ||
+        (writer >> TX_WHO_THREAD) / s->order->per_cta == thread / s->order->per_cta || time < s->start ||
+        tx_order_seen(s->order, thread, writer >> TX_WHO_THREAD, time))
+        return true;
+    tx_emu_report *r = tx_report_begin(vm, "scope", a->site);
+    if (!r->buffer[0])
+        strncpy(r->buffer, vm->p->mems[a->mem].name, sizeof r->buffer - 1);
+    tx_report_agent(vm, r, a->f, lane, a->site, kind_name(a->kind));
+    tx_report_element(vm, r, a->f, lane, a->site, off);
+    other_agent(s, vm, r, writer, "atomic");
+    tx_report_text(r, "%s of %s%s is for one CTA only, and another one of the cluster works on it too",
+                   kind_name(a->kind), r->buffer, r->element);
+    return tx_report_end(vm, r) == TX_RUN_ON;
 }
 
 static bool
@@ -384,7 +416,7 @@ race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t of
     const tx_cta *cta = a->f->warp->cta;
     uint32_t thread = tx_order_thread(cta, a->f->warp->index * TX_LANES + lane), who = stamp(a, thread), by;
     uint32_t wtime = s->wtime[g], writer = s->wwho[g];
-    bool both_atomic = a->kind == TX_ATOMIC && (writer & TX_WHO_ATOMIC), seen = false;
+    bool strong = a->kind == TX_ATOMIC || a->strength, both_atomic = strong && (writer & TX_WHO_ATOMIC), seen = false;
 
     if (wtime >= TX_TIME_CLOSER) {
         if (!closer(a, s, g, lane, off, thread, &seen))
@@ -398,21 +430,25 @@ race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t of
     } else if (a->vm->unwritten.set && a->vm->unwritten.granule == g && a->vm->unwritten.cta == cta &&
                !tx_order_seen(s->order, thread, a->vm->unwritten.thread, a->vm->unwritten.time)) {
         a->vm->unwritten.set = false;
-        if (!report_race(a, s, lane, off, who_of(a->vm->unwritten.thread, a->vm->unwritten.site, false), "load"))
+        if (!report_race(a, s, lane, off, who_of(a->vm->unwritten.thread, a->vm->unwritten.site, false),
+                         a->vm->unwritten.time, "load"))
             return false;
     }
     if (!seen && wtime >= s->order->e.floor && !both_atomic &&
         !tx_order_seen(s->order, thread, writer >> TX_WHO_THREAD, wtime))
-        if (!report_race(a, s, lane, off, writer, writer & TX_WHO_ATOMIC ? "atomic" : "store"))
+        if (!report_race(a, s, lane, off, writer, wtime, writer & TX_WHO_ATOMIC ? "atomic" : "store"))
             return false;
+    if (both_atomic && !race_scope(a, s, lane, off, thread, writer, wtime))
+        return false;
     if (a->kind == TX_READ) {
-        note_read(s, g, thread, who, a->at ? a->at : cta);
+        if (!strong)
+            note_read(s, g, thread, who, a->at ? a->at : cta);
         return true;
     }
     if (s->reads && s->reads[g] && !report_pending(a, s, lane, off, g, false))
         return false;
     if ((!reads_ordered(s, thread, g, &by) || !slots_ordered(s, thread, g, &by)) &&
-        !report_race(a, s, lane, off, by & ~(uint32_t)TX_WHO_ATOMIC, "load"))
+        !report_race(a, s, lane, off, by & ~(uint32_t)TX_WHO_ATOMIC, s->rtime[g] & ~TX_TIME_CLOSER, "load"))
         return false;
     s->wtime[g] = s->order->e.now;
     s->wwho[g] = who;
@@ -428,9 +464,16 @@ thread_access(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off)
     unsigned shift = a->vm->p->granule_shift;
     const tx_cta *cta = a->at ? a->at : a->f->warp->cta;
     uint32_t g = cta->mem[a->mem].granule + (uint32_t)(off >> shift), n = a->size >> shift;
+    bool strong = a->kind == TX_ATOMIC || a->strength;
+    uint32_t byte = (uint32_t)(cta->mem[a->mem].base - cta->shared + off),
+             me = tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES + lane);
+    if (strong)
+        tx_flags_before(a, cta, byte, me);
     for (uint32_t i = 0; i < (n ? n : 1); i++)
         if (!race_one(a, s, g + i, lane, off))
             return false;
+    if (strong)
+        tx_flags_after(a, cta, byte, me);
     return true;
 }
 

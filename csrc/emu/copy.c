@@ -196,7 +196,7 @@ TX_PTX_MATRIX(fence)
         uint32_t first = tx_order_thread(cta, a->f->warp->index * TX_LANES);
         uint8_t scope = tx_act_has(a, TK_cta) ? 0 : tx_act_has(a, TK_cluster) ? 1 : 2;
         if (!tx_act_has(a, TK_release))
-            tx_global_fence(a->vm, a->f, scope);
+            tx_global_fence(a->vm, a->f, scope), tx_flags_fence(o, first, a->f->m, scope);
         if (scope == 2 && !tx_act_has(a, TK_acquire))
             tx_order_fence_wide(o, first, a->f->m);
         else if (!tx_act_has(a, TK_acquire))

@@ -117,6 +117,7 @@ tx_order_free(tx_order *o)
     tx_clock_drop(o, o->met[0]);
     tx_clock_drop(o, o->met[1]);
     drop_fences(o);
+    tx_flags_free(o);
     for (tx_clock *c = o->spare, *next; c; c = next) {
         next = c->next;
         tx_free(c);
@@ -140,6 +141,7 @@ tx_order_begin(tx_order *o)
         if (o->met[i])
             tx_clock_clear(o, o->met[i]);
     drop_fences(o);
+    tx_flags_clear(o);
     o->nknown = 0;
     o->e.start = o->e.floor = tx_order_tick(o);
 }
