@@ -74,6 +74,7 @@
 #include "cuda/wrap.c"
 #include "emu/agent.c"
 #include "emu/barrier.c"
+#include "emu/check_chain.c"
 #include "emu/check_flags.c"
 #include "emu/check_global.c"
 #include "emu/check_overflow.c"

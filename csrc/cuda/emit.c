@@ -2,6 +2,7 @@
  * the functions use), so functions go into a buffer of lines before the whole is put together.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/emit.h"
+#include "ir/ptx.h"
 
 #include "cuda/source.h"
 
@@ -145,6 +146,35 @@ emit_flag_is_off(const tx_func *f, const char *key)
     return false;
 }
 
+/* A kernel that begins before the one before it has ended: what it only reads may change under it, until it has waited. */
+typedef struct emit_search {
+    tx_visitor v;
+    const tx_var *stored; /* looked for, or NULL: griddepcontrol.wait is */
+    bool found;
+} emit_search;
+
+static bool
+emit_look(tx_visitor *v, const tx_node *n)
+{
+    emit_search *s = (emit_search *)v;
+    uint32_t nrows;
+    const tx_ptx_row *rows = n->op == TX_OP_PTX && !s->stored ? tx_ptx_rows(&nrows) : NULL;
+
+    s->found |= s->stored ? n->op == TX_OP_STORE && n->u.buf->data == s->stored
+                          : rows && strcmp(rows[n->u.ptx->row].emu, "griddep") == 0 &&
+                                strcmp(tx_ptx_choice(n->u.ptx, "op"), "wait") == 0;
+    return !s->found;
+}
+
+static bool
+emit_finds(const tx_func *f, const tx_var *stored)
+{
+    emit_search s = {.v = {.enter = emit_look}, .stored = stored};
+
+    tx_walk(&s.v, f->body);
+    return s.found;
+}
+
 static void
 emit_param(em *e, tx_sb *o, const tx_param *p, bool restrict_all)
 {
@@ -178,7 +208,7 @@ emit_params(em *e, tx_sb *o, const tx_func *f)
 {
     bool restrict_all =
              f->flags & TX_FUNC_KERNEL && !emit_flag_is_off(f, "tirx.noalias") && !emit_flag_is_off(f, "tir.noalias"),
-         first = true;
+         overlaps = restrict_all && (f->launch.pdl > 0 || emit_finds(f, NULL)), first = true;
 
     for (uint32_t i = 0; i < f->nparams; i++) {
         if (f->params[i].flags & TX_PARAM_SHAPE_ONLY)
@@ -187,7 +217,9 @@ emit_params(em *e, tx_sb *o, const tx_func *f)
             tx_sb_puts(o, ", ");
         first = false;
         e->span = f->params[i].span ? f->params[i].span : f->span;
-        emit_param(e, o, &f->params[i], restrict_all);
+        /* a pointer without stores that is __restrict__ is read by ld.global.nc, for memory that nobody changes */
+        emit_param(e, o, &f->params[i],
+                   restrict_all && (!overlaps || (f->params[i].var && emit_finds(f, f->params[i].var))));
     }
 }
 

@@ -129,6 +129,15 @@ tx_act_where(const tx_act *a, const char *name, uint32_t lane, int64_t n, uint32
     return true;
 }
 
+bool
+tx_act_touches(const tx_act *a, uint32_t lane, const tx_where *w, uint64_t n, unsigned kind)
+{
+    const tx_chain_touch t = {.mem = w->mem, .site = a->in->site, .kind = kind};
+    if (w->space != TX_GLOBAL || !a->vm->hooks || !a->vm->l->chain)
+        return true;
+    return tx_chain_touches(a->vm, a->f, &t, lane, w->p - a->vm->mem[w->mem].base, n);
+}
+
 /* The same place in another CTA of the cluster. NULL: it is not there, and that is reported. */
 tx_cta *
 tx_act_peer(const tx_act *a, uint32_t lane, uint32_t rank)

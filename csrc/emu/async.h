@@ -141,6 +141,18 @@ void tx_flags_after(const tx_access *a, const tx_cta *owner, uint32_t byte, uint
 bool tx_flags_narrow(const tx_order *o, uint32_t me, uint32_t other, uint32_t time);
 bool tx_flags_waits(const tx_order *o, uint32_t me, uint32_t other, uint32_t time);
 
+/* ---- check_chain.c ------------------------------------------------------------------------------------------------- */
+
+typedef struct tx_chain_touch {
+    uint32_t mem, site;
+    unsigned kind; /* TX_READ ... */
+    bool strong, element;
+} tx_chain_touch;
+bool tx_chain_begin(tx_emu_chain *c, const char *kernel, bool overlaps); /* false: out of memory */
+bool tx_chain_touches(tx_vm *vm, const tx_frag *f, const tx_chain_touch *t, uint32_t lane, int64_t off, uint64_t n);
+bool tx_chain_range(const tx_access *a, int64_t off);
+bool tx_chain_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t lanes);
+
 /* ---- check_race.c: what engines tell the shadow ---------------------------------------------------------------------- */
 
 typedef struct tx_span_of { /* bytes of a CTA's shared memory */
@@ -216,6 +228,8 @@ uint64_t tx_act_in(const tx_act *a, int i, uint32_t lane);
 void tx_act_out(const tx_act *a, uint32_t i, uint32_t lane, uint64_t v);
 /* The address operand `name` of a lane as `n` bytes; reports what is wrong. false: skip the lane, or stop (vm->stop). */
 bool tx_act_where(const tx_act *a, const char *name, uint32_t lane, int64_t n, uint32_t align, bool store, tx_where *w);
+/* For other kernels of the call, if it is global memory. false: the run stops. */
+bool tx_act_touches(const tx_act *a, uint32_t lane, const tx_where *w, uint64_t n, unsigned kind);
 tx_cta *tx_act_peer(const tx_act *a, uint32_t lane, uint32_t rank);
 bool tx_act_elsewhere(const tx_act *a, uint32_t lane, uint32_t rank, tx_where *to, tx_where *bar);
 tx_emu_report *tx_act_report(const tx_act *a, uint32_t lane, const char *kind);

@@ -688,11 +688,18 @@ tx_shadow_barrier(const tx_vm *vm, const tx_span_of *at, bool live, uint32_t thr
 
 /* ---- hooks ------------------------------------------------------------------------------------------------------- */
 
+/* Which memory the records are for: other kernels of the call, and this one. */
+static bool
+race_global(const tx_access *a)
+{
+    return a->vm->globals && a->vm->globals[a->mem];
+}
+
 static bool
 race_range(const tx_access *a, int64_t off)
 {
     if (a->vm->p->mems[a->mem].scope == TX_GLOBAL)
-        return tx_global_range(a, off);
+        return (!a->vm->l->chain || tx_chain_range(a, off)) && (!race_global(a) || tx_global_range(a, off));
     tx_shadow *s = a->f->warp->cta->shadow;
     unsigned shift = a->vm->p->granule_shift;
     uint32_t g = a->f->warp->cta->mem[a->mem].granule + (uint32_t)(off >> shift), n = a->size >> shift;
@@ -718,7 +725,8 @@ static bool
 race_point(const tx_access *a, int64_t off, uint32_t lanes)
 {
     if (a->vm->p->mems[a->mem].scope == TX_GLOBAL)
-        return tx_global_lanes(a, NULL, off, lanes);
+        return (!a->vm->l->chain || tx_chain_lanes(a, NULL, off, lanes)) &&
+               (!race_global(a) || tx_global_lanes(a, NULL, off, lanes));
     tx_shadow *s = a->f->warp->cta->shadow;
     unsigned shift = a->vm->p->granule_shift;
     uint32_t g = a->f->warp->cta->mem[a->mem].granule + (uint32_t)(off >> shift);
@@ -751,7 +759,8 @@ static bool
 race_lanes(const tx_access *a, const int64_t *off, uint32_t lanes)
 {
     if (a->vm->p->mems[a->mem].scope == TX_GLOBAL)
-        return tx_global_lanes(a, off, 0, lanes);
+        return (!a->vm->l->chain || tx_chain_lanes(a, off, 0, lanes)) &&
+               (!race_global(a) || tx_global_lanes(a, off, 0, lanes));
     tx_shadow *s = (a->at ? a->at : a->f->warp->cta)->shadow;
     for (uint32_t left = lanes; left; left &= left - 1) {
         uint32_t lane = tx_first_lane(left);

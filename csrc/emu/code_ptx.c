@@ -669,6 +669,7 @@ instruction(parts *p)
             code_ptx_atomic(p);
         return;
     case PH_NOTHING: tx_code_emit(p->g, V_FENCE, 0, 0, 0, 0, 0, 0); return;
+    case PH_GRIDDEP: tx_code_emit(p->g, tx_has_tok(&p->op, TK_wait) ? V_GRIDWAIT : V_FENCE, 0, 0, 0, 0, 0, 0); return;
     default: code_ptx_unsupported(p); return;
     }
 }

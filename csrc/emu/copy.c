@@ -52,7 +52,8 @@ bulk_issue_one(const tx_act *a, uint32_t l, int32_t op, unsigned kind, int rank)
     int mask = rank < 0 ? tx_act_find(a->k, "m") : -1;
     tx_mbar *b = NULL;
 
-    if (!tx_act_where(a, "d", l, n, 16, true, &to) || !tx_act_where(a, "s", l, n, 16, false, &from))
+    if (!tx_act_where(a, "d", l, n, 16, true, &to) || !tx_act_where(a, "s", l, n, 16, false, &from) ||
+        !tx_act_touches(a, l, &to, n, op < 0 ? TX_WRITE : TX_ATOMIC) || !tx_act_touches(a, l, &from, n, TX_READ))
         return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
     if (n % 16) {
         tx_emu_report *r = tx_act_report(a, l, "misaligned");

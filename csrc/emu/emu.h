@@ -50,11 +50,18 @@ typedef struct tx_emu_options {
     int nthreads;        /* check off: CTAs over a thread pool; 0: TIRX_THREADS or the number of cores */
 } tx_emu_options;
 
+/* What the launches of a call have touched, where one may begin before the one before it has ended. */
+typedef struct tx_emu_chain tx_emu_chain;
+tx_emu_chain *tx_emu_chain_new(void); /* NULL: out of memory */
+void tx_emu_chain_free(tx_emu_chain *c);
+
 typedef struct tx_emu_launch {
     uint32_t grid[3], block[3], cluster[3];
     uint64_t dyn_smem;
     const tx_emu_arg *args; /* in the order of the kernel's params, TX_PARAM_SHAPE_ONLY ones included */
     uint32_t nargs;
+    tx_emu_chain *chain; /* of the call; NULL: none of its launches overlaps another one */
+    bool overlaps;       /* it may begin before the one before it has ended */
 } tx_emu_launch;
 
 /* A report is data first: which rule, which buffer, which element, which threads, which source lines. */

@@ -362,7 +362,8 @@ TX_PTX_AGENT(cp_async)
         tx_issue i = tx_act_issue(a, l, false);
         uint64_t valid = z >= 0 ? tx_act_in(a, z, l) : ignore >= 0 && tx_act_in(a, ignore, l) ? 0 : (uint64_t)n;
         if (!tx_act_where(a, "d", l, n, (uint32_t)n, true, &to) ||
-            !tx_act_where(a, "s", l, valid < (uint64_t)n ? (int64_t)valid : n, (uint32_t)n, false, &from)) {
+            !tx_act_where(a, "s", l, valid < (uint64_t)n ? (int64_t)valid : n, (uint32_t)n, false, &from) ||
+            !tx_act_touches(a, l, &from, valid < (uint64_t)n ? valid : (uint64_t)n, TX_READ)) {
             if (!vm->stop)
                 continue;
             break;

@@ -84,6 +84,7 @@ enum tx_ptx_how {
     PH_WSYNC,
     PH_ACTIVE,
     PH_NOTHING,
+    PH_GRIDDEP,
     PH_AGENT,
     PH_MATRIX,
     PH_MULTIMEM,

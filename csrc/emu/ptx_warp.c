@@ -121,7 +121,7 @@ TX_PTX_ROW(warp_sync, PH_WSYNC)
 TX_PTX_ROW(activemask, PH_ACTIVE)
 TX_PTX_ROW(nop_hint, PH_NOTHING)
 TX_PTX_ROW(discard, PH_NOTHING)
-TX_PTX_ROW(griddep, PH_NOTHING)
+TX_PTX_ROW(griddep, PH_GRIDDEP)
 TX_PTX_ROW(multimem, PH_MULTIMEM)
 
 /* ---- not emulated: where its metadata lies is not written down ------------------------------------------------------ */

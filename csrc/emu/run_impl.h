@@ -825,6 +825,7 @@ dispatch:
     LABEL(ACTIVE) : S(d)->u32 = m;
     NEXT;
     LABEL(FENCE) : NEXT;
+    LABEL(GRIDWAIT) : OUT(tx_chain_wait(vm, f, in));
     LABEL(SLEEP) : if (budget > 1) budget = 1;
     NEXT;
     LABEL(CLOCK) : S(d)->u64 = vm->clock += 16;

@@ -122,6 +122,7 @@ free_cta(tx_cta *cta)
     tx_free(cta->warps);
     tx_free(cta->shared);
     tx_free(cta->mem);
+    tx_free(cta->waited);
     tx_free(cta);
 }
 
@@ -159,7 +160,7 @@ new_cta(tx_vm *vm)
             at->base = m->target ? a->target : a->v.p, at->readonly = m->target ? a->target_readonly : a->readonly;
             at->nbytes = !at->base ? 0 : (int64_t)(m->target ? a->target_nbytes : a->nbytes);
             at->before = !at->base ? 0 : (int64_t)(m->target ? a->target_before : a->before);
-            at->watched = vm->globals && vm->globals[i];
+            at->watched = (vm->globals && vm->globals[i]) || (vm->hooks && vm->l->chain);
         } else if (m->scope != TX_LOCAL) {
             int64_t off = m->dyn ? align16(p->static_smem) : m->offset;
             at->base = cta->shared + off;
@@ -168,7 +169,7 @@ new_cta(tx_vm *vm)
             at->granule = (uint32_t)(off >> p->granule_shift);
         }
     }
-    if (vm->hooks && (cta->shared_bytes || vm->globals) && !(cta->shadow = tx_shadow_new(cta, p))) {
+    if (vm->hooks && (cta->shared_bytes || vm->globals || vm->l->chain) && !(cta->shadow = tx_shadow_new(cta, p))) {
         free_cta(cta);
         return NULL;
     }
@@ -221,6 +222,8 @@ start_cta(tx_vm *vm, uint64_t index)
     cta->linear = index;
     cta->next = NULL;
     cta->exited = cta->started = cta->idle_turns = cta->open = cta->meets = cta->free_registers = 0;
+    if (cta->waited)
+        memset(cta->waited, 0, cta->nwarps * TX_LANES * sizeof *cta->waited);
     memset(cta->barrier, 0, sizeof cta->barrier);
     memset(cta->meet_arrived, 0, sizeof cta->meet_arrived);
     for (uint32_t i = 0; i < cta->nwarps; i++) {
@@ -667,6 +670,8 @@ tx_emu_run(const tx_emu_program *p, const tx_emu_launch *launch, const tx_emu_op
             return TX_EMU_NO_MEMORY;
         }
     }
+    if (o->check && l.chain && !tx_chain_begin(l.chain, p->name, l.overlaps))
+        tx_vm_nomem(&w[0].vm);
     if (o->check && !tx_global_start(&w[0].vm))
         tx_vm_nomem(&w[0].vm);
     for (int i = 1; i < n; i++)

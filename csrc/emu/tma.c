@@ -363,6 +363,30 @@ tma_spans(const tma_job *j, tx_cta *cta, bool all, tx_span_of *s)
     return n;
 }
 
+/* The bytes of the tensor that the box covers, for other kernels of the call. */
+static bool
+tma_touches(const tx_act *a, uint32_t l, const tma_job *j, unsigned kind)
+{
+    tx_vm *vm = a->vm;
+    tx_chain_touch t = {.site = a->in->site, .kind = kind};
+    tma_pixel p = {{0}};
+    int64_t from, to, offset, off;
+    if (!vm->hooks || !vm->l->chain || !tx_vm_global_at(vm, (uint64_t)(uintptr_t)j->base, &t.mem, &off))
+        return true;
+    tma_inside(j, &from, &to);
+    for (int d = 1; d < j->map.rank; d++)
+        p.at[d] = j->coord[d];
+    for (uint32_t r = 0; r < j->rows && to > from; r++) {
+        bool in = j->map.im2col ? tma_pixel_row(j, &p, &offset) : tma_row(j, r, &offset);
+        if (j->map.im2col)
+            tma_next_pixel(j, &p);
+        offset += off + (j->coord[0] + from) * j->es;
+        if (in && !tx_chain_touches(vm, a->f, &t, l, offset, (uint64_t)((to - from) * j->es)))
+            return false;
+    }
+    return true;
+}
+
 /* One load; rank: of the CTA that gets it by multicast, -1: as the addresses say. */
 static int
 tma_issue_load_to(const tx_act *a, uint32_t l, int rank)
@@ -371,8 +395,8 @@ tma_issue_load_to(const tx_act *a, uint32_t l, int rank)
     tma_job j;
     tx_where to, bar;
     tx_issue i = tx_act_issue(a, l, true);
-    if (!tma_prepare(a, l, &j, false) || !tx_act_where(a, "d", l, j.size, 128, true, &to) ||
-        !tx_act_where(a, "b", l, 8, 8, false, &bar) ||
+    if (!tma_prepare(a, l, &j, false) || !tma_touches(a, l, &j, TX_READ) ||
+        !tx_act_where(a, "d", l, j.size, 128, true, &to) || !tx_act_where(a, "b", l, 8, 8, false, &bar) ||
         (rank >= 0 && !tx_act_elsewhere(a, l, (uint32_t)rank, &to, &bar)))
         return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
     tx_mbar *b = tx_mbar_for_engine(a, l, &bar);
@@ -421,7 +445,8 @@ tma_issue_store(const tx_act *a, uint32_t l, int32_t op)
     tma_job j;
     tx_where from;
     tx_issue i = tx_act_issue(a, l, true);
-    if (!tma_prepare(a, l, &j, true) || !tx_act_where(a, "s", l, j.size, 128, false, &from))
+    if (!tma_prepare(a, l, &j, true) || !tma_touches(a, l, &j, op < 0 ? TX_WRITE : TX_ATOMIC) ||
+        !tx_act_where(a, "s", l, j.size, 128, false, &from))
         return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
     bool stages = vm->late || vm->hooks;
     uint32_t spans = vm->hooks ? tma_span_count(&j) : 1;

@@ -268,6 +268,7 @@ struct tx_cta {
     tx_shadow *shadow;
     tx_engine *engine; /* mbarriers and what the asynchronous engines have to do; NULL: the program has none */
     uint32_t started, idle_turns;
+    uint32_t *waited;        /* check_chain.c: by thread, when it was behind griddepcontrol.wait; NULL: none yet */
     uint32_t meets;          /* phases of the cluster barrier that are over */
     uint32_t free_registers; /* setmaxnreg: given up, for each warp's thread */
     uint64_t clock,
@@ -470,6 +471,9 @@ void tx_frag_exit(tx_vm *vm, tx_frag *f); /* active lanes leave the kernel */
 void tx_frag_merge(tx_vm *vm, tx_warp *w, const tx_live *live);
 /* outside.c */
 int tx_vm_outside(tx_vm *vm, tx_frag *f, const tx_insn *in); /* ASSERT PRINTF EXTERN UNSUP */
+
+/* check_chain.c */
+int tx_chain_wait(tx_vm *vm, tx_frag *f, const tx_insn *in); /* griddepcontrol.wait */
 
 /* maths.c */
 void tx_math1_f32(unsigned op, float *d, const float *a, uint32_t n);

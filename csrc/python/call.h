@@ -157,11 +157,12 @@ typedef struct tx_py_run { /* one call */
     PyObject *const *objects; /* the Python arguments, in the order of the parameters */
     tx_arg *args;
     uint32_t nargs;
-    PyObject *reports;  /* list, with check="report" */
-    PyObject *error[3]; /* raised by a callback, kept until the run has ended */
-    int nested;         /* callbacks around this run */
-    int64_t next_poll;  /* when Ctrl-C is looked for again, in ns */
-    uint32_t repeat;    /* launches of each kernel: 1, but for measuring */
+    PyObject *reports;   /* list, with check="report" */
+    PyObject *error[3];  /* raised by a callback, kept until the run has ended */
+    int nested;          /* callbacks around this run */
+    int64_t next_poll;   /* when Ctrl-C is looked for again, in ns */
+    tx_emu_chain *chain; /* the emulator's, when launches overlap; made by the first launch */
+    uint32_t repeat;     /* launches of each kernel: 1, but for measuring */
 } tx_py_run;
 
 /* What an executable runs: kernels for one back end, and a launch plan for each host function. */

@@ -304,6 +304,12 @@ tx_py_launch_emu(void *self, const tx_resolved_launch *l, tx_call_error *e)
     tx_emu_status status;
     PyThreadState *thread;
 
+    if (options.check && tx_plan_overlaps(run->exe->image->plans[run->exe->entry])) {
+        if (!run->chain && !(run->chain = tx_emu_chain_new()))
+            return failed(e, TX_CALL_MEMORY_ERROR, "out of memory");
+        launch.chain = run->chain;
+        launch.overlaps = l->attrs && l->attrs->pdl > 0;
+    }
     run->nested = nested_callbacks;
     if (run->nested) /* a pool in each thread of a pool would multiply */
         options.nthreads = 1;

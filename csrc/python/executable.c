@@ -365,6 +365,7 @@ call_with(tx_py_exe *x, PyObject *const *objects, uint32_t n, tx_py_options *o, 
     run.args = args;
     if (ok)
         result = run_plan(&run, &in);
+    tx_emu_chain_free(run.chain);
     tx_py_intake_done(&in);
     if (args != stack)
         tx_free(args);

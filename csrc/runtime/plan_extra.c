@@ -89,3 +89,12 @@ tx_plan_extra_values(plan_call *k, const plan_launch *l, tx_launch_extra *out)
     }
     return true;
 }
+
+bool
+tx_plan_overlaps(const tx_plan *p)
+{
+    for (uint32_t i = 0; i < p->nlaunches; i++)
+        if (p->launches[i].attrs.pdl > 0)
+            return true;
+    return false;
+}

@@ -62,6 +62,7 @@ uint32_t tx_plan_nparams(const tx_plan *p);
 const char *tx_plan_signature(const tx_plan *p); /* "scale(A: Tensor([n], float32), s: float32)" */
 const char *tx_plan_param_name(const tx_plan *p, uint32_t i);
 uint32_t tx_plan_nlaunches(const tx_plan *p);
+bool tx_plan_overlaps(const tx_plan *p);     /* a launch may begin before the one before it has ended */
 bool tx_plan_names_stream(const tx_plan *p); /* a launch has a stream of its own: the call may not give one */
 
 typedef enum tx_call_class {
