@@ -119,8 +119,6 @@ code_ptx_unsupported(parts *p)
 {
     tx_sb name = {0};
     tx_ptx_opcode(p->row, p->call->choice, &name);
-    if (p->op.emu->how == PH_LATER)
-        tx_sb_puts(&name, ": the manuals show the places of its metadata in tensor memory in pictures only");
     uint32_t at = p->g->code.n;
     tx_code_unsupported(p->g, name.text ? name.text : "this instruction", TX_I32);
     p->g->code.at[at].site = site(p, "executed");

@@ -87,8 +87,7 @@ enum tx_ptx_how {
     PH_GRIDDEP,
     PH_AGENT,
     PH_MATRIX,
-    PH_MULTIMEM,
-    PH_LATER
+    PH_MULTIMEM
 };
 struct tx_act;
 typedef struct tx_ptx_emu { /* what the `emu` column of ptx.def names */

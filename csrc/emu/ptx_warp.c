@@ -123,10 +123,3 @@ TX_PTX_ROW(nop_hint, PH_NOTHING)
 TX_PTX_ROW(discard, PH_NOTHING)
 TX_PTX_ROW(griddep, PH_GRIDDEP)
 TX_PTX_ROW(multimem, PH_MULTIMEM)
-
-/* ---- not emulated: where its metadata lies is not written down ------------------------------------------------------ */
-
-// clang-format off
-#define LATER(n) TX_PTX_ROW(n, PH_LATER)
-LATER(tc_mma_sp)
-// clang-format on

@@ -7,7 +7,7 @@
 #include "emu/ptx_list.h"
 #include "emu/tc.h"
 
-enum { MMA_N = 256, MMA_K = 64 }; /* at most */
+enum { MMA_N = 256, MMA_K = 64 }; /* at most; K as A holds it */
 enum d_format { D_F16, D_F32, D_S32 };
 
 typedef struct tc_operand {
@@ -21,13 +21,13 @@ typedef struct tc_operand {
 typedef struct tc_mma {
     tmem_work head;
     tc_operand a, b;
-    uint16_t m, n, k, d_column;
-    uint8_t d; /* d_format */
-    bool accumulate, saturate, ws, scaled, ue8m0;
+    uint16_t m, n, k, kb, d_column; /* K of A as it is held, and of B: twice that when A is sparse */
+    uint8_t d;                      /* d_format */
+    bool accumulate, saturate, ws, scaled, ue8m0, sparse;
     uint8_t nblocks, sfa_byte, sfb_byte;
-    uint16_t sfa, sfb; /* columns of the scales */
-    uint32_t mask[8];  /* lanes of D that stay as they are */
-    uint64_t zero;     /* .ws: the mask of columns of B that count as zeros, as the descriptor says it; 0: none */
+    uint16_t sfa, sfb, meta; /* columns of the scales, and of a sparse A's metadata */
+    uint32_t mask[8];        /* lanes of D that stay as they are */
+    uint64_t zero;           /* .ws: the mask of columns of B that count as zeros, as the descriptor says it; 0: none */
     uint32_t nctas;
     tx_cta *cta[2];
 } tc_mma;
@@ -66,6 +66,37 @@ operand_format(tc_operand *o, enum tc_kind kind, unsigned code)
     }
 }
 
+static void
+add_span(tc_mma *j, uint32_t windows, bool write, uint32_t column, uint32_t n)
+{
+    for (uint32_t p = 0; p < j->nctas; p++)
+        j->head.span[j->head.nspans++] = (tmem_span){j->cta[p], (uint8_t)windows, write, (uint16_t)column, (uint16_t)n};
+}
+
+/* Metadata: four bits for each group of A's row, two columns of them; of 16- and 32-bit elements only one, which a selector names. */
+static bool
+read_sparse(const tx_act *a, uint32_t l, tc_mma *j, enum tc_kind kind, uint32_t selector)
+{
+    bool one = kind == KIND_F16 || kind == KIND_TF32;
+    uint32_t e = (uint32_t)tx_act_in(a, tx_tmem_find(a->k, "e"), l);
+    if (j->m != TMEM_LANES * j->nctas) {
+        tx_emu_report *r = tx_act_report(a, l, "unsupported");
+        tx_report_text(r, "%s: where the metadata of M %u lies is not known, of M %u it is",
+                       tx_site_of(a->vm, a->in->site)->role, (unsigned)j->m, TMEM_LANES * j->nctas);
+        tx_report_end(a->vm, r);
+        return false;
+    }
+    if (e >> 16 || e & 1)
+        return mma_complain(a, l, "the metadata starts at lane %lld, column %lld; it starts at lane 0, an even column",
+                            e >> 16, e & 0xffff);
+    if (selector > (one ? 1u : 0u))
+        return mma_complain(a, l, "sparsity selector %lld, of which the kind has %lld", selector, one ? 2 : 1);
+    j->meta = (uint16_t)(e + selector);
+    j->kb = (uint16_t)(2 * j->k);
+    add_span(j, 15, false, j->meta, one ? 1 : 2);
+    return true;
+}
+
 static bool
 read_instruction(const tx_act *a, uint32_t l, tc_mma *j, enum tc_kind kind)
 {
@@ -77,6 +108,7 @@ read_instruction(const tx_act *a, uint32_t l, tc_mma *j, enum tc_kind kind)
     j->a.negate = id >> 13 & 1, j->b.negate = id >> 14 & 1;
     j->a.mn_major = id >> 15 & 1, j->b.mn_major = id >> 16 & 1;
     j->saturate = kind == KIND_I8 && id >> 3 & 1;
+    j->kb = j->k;
     if (!operand_format(&j->a, kind, id >> 7 & 7) || !operand_format(&j->b, kind, id >> 10 & 7))
         return mma_complain(a, l, "the instruction descriptor names formats %lld and %lld, which the kind has not",
                             id >> 7 & 7, id >> 10 & 7);
@@ -90,7 +122,12 @@ read_instruction(const tx_act *a, uint32_t l, tc_mma *j, enum tc_kind kind)
     if (!m_ok || j->n == 0 || j->n > MMA_N || j->n % step)
         return mma_complain(a, l, "the instruction descriptor asks for M %lld and N %lld, which the kind has not", j->m,
                             j->n);
-    return true;
+    if (!j->sparse != !(id >> 2 & 1))
+        return mma_complain(a, l,
+                            j->sparse ? "the instruction descriptor does not say that A is sparse (bit 2)"
+                                      : "the instruction descriptor says that A is sparse (bit 2), the instruction not",
+                            0, 0);
+    return !j->sparse || read_sparse(a, l, j, kind, id & 3);
 }
 
 /* ---- where things lie -------------------------------------------------------------------------------------------------- */
@@ -217,9 +254,9 @@ take_from_tmem(const tc_mma *j, panel *p)
 }
 
 static void
-take_operand(const tc_mma *j, const tc_operand *o, uint32_t rows, uint32_t *code)
+take_operand(const tc_mma *j, const tc_operand *o, uint32_t rows, uint32_t k, uint32_t *code)
 {
-    panel p = {o, NULL, 0, j->k, code};
+    panel p = {o, NULL, 0, k, code};
     if (o->in_tmem) {
         take_from_tmem(j, &p);
         return;
@@ -227,7 +264,7 @@ take_operand(const tc_mma *j, const tc_operand *o, uint32_t rows, uint32_t *code
     for (uint32_t c = 0; c < j->nctas; c++) {
         p.shared = j->cta[c]->shared;
         p.first = c * rows / j->nctas;
-        each_piece(o, rows / j->nctas, j->k, take_piece, &p);
+        each_piece(o, rows / j->nctas, k, take_piece, &p);
     }
 }
 
@@ -361,7 +398,8 @@ static bool
 is_common(const tc_mma *j)
 {
     return j->d == D_F32 && !j->scaled && !j->a.in_tmem && j->a.es == 2 && j->a.fmt == j->b.fmt &&
-           j->m == TMEM_LANES * j->nctas && j->n % (16 * j->nctas) == 0 && !has_masked_lanes(j) && !j->zero;
+           j->m == TMEM_LANES * j->nctas && j->n % (16 * j->nctas) == 0 && !has_masked_lanes(j) && !j->zero &&
+           !j->sparse;
 }
 
 /* Spans of columns that are used and of zeros take turns, in each of the parts of N that lie side by side in tensor memory: one for 128
@@ -375,11 +413,32 @@ counts_as_zero(const tc_mma *j, uint32_t c)
     return first ? at < zeros : at >= use;
 }
 
+/* Which elements of a row of B the elements of row r of A meet. A group is what four bits describe: two of four elements, one of two
+ * of 32 bits, two pairs of four of 4 bits. A row's groups lie in its lane; those of 16 and 32 bits share their lanes with another row. */
+static void
+read_metadata(const tc_mma *j, uint32_t r, uint8_t *met)
+{
+    const tx_tmem *t = j->cta[r / TMEM_LANES]->engine->tmem;
+    uint32_t per = j->a.bits == 32 ? 1 : j->a.bits == 4 && j->a.es == 0 ? 4 : 2, row = r % TMEM_LANES;
+    bool shared = j->a.es >= 2;
+    for (uint32_t k = 0; k < j->k; k++) {
+        uint32_t g = k / per, lane = shared ? row % 8 + g / 4 * 8 + row / 16 * 16 : row,
+                 column = j->meta + (shared ? 0 : g / 8u), nibble = shared ? g % 4 + row / 8 % 2 * 4 : g % 8,
+                 pair = t->cell[column][lane] >> 4 * nibble & 15;
+        if (per == 1) /* halves of the element: 0100 or 1110 */
+            met[k] = (uint8_t)(2 * g + (pair >> 1 & 1));
+        else if (per == 2)
+            met[k] = (uint8_t)(4 * g + (pair >> k % 2 * 2 & 3));
+        else
+            met[k] = (uint8_t)(8 * g + 2 * (pair >> k / 2 % 2 * 2 & 3) + k % 2);
+    }
+}
+
 static bool
 mma_write(tx_vm *vm, tx_work *w)
 {
     const tc_mma *j = w->data;
-    size_t na = (size_t)j->m * j->k, nb = (size_t)j->n * j->k;
+    size_t na = (size_t)j->m * j->k, nb = (size_t)j->n * j->kb;
     bool exact = vm->o->hardware_numerics && j->d != D_S32 && !j->scaled && j->a.bits >= 8 && j->b.bits >= 8;
     if (!exact && is_common(j)) {
         multiply_halves(vm, j);
@@ -389,27 +448,37 @@ mma_write(tx_vm *vm, tx_work *w)
     float *x = (float *)(void *)(yc + nb), *y = x + na;
     if (!xc)
         return tx_vm_nomem(vm), false;
-    take_operand(j, &j->a, j->m, xc);
-    take_operand(j, &j->b, j->n, yc);
+    take_operand(j, &j->a, j->m, j->k, xc);
+    take_operand(j, &j->b, j->n, j->kb, yc);
     for (uint32_t c = 0; j->zero && c < j->n; c++)
         if (counts_as_zero(j, c))
-            memset(yc + c * j->k, 0, j->k * sizeof *yc);
+            memset(yc + c * j->kb, 0, j->kb * sizeof *yc);
     for (size_t i = 0; i < na && !exact && j->d != D_S32; i++)
         x[i] = number_of(&j->a, xc[i]);
     for (size_t i = 0; i < nb && !exact && j->d != D_S32; i++)
         y[i] = number_of(&j->b, yc[i]);
-    for (uint32_t c = 0; c < j->n; c++)
-        for (uint32_t r = 0; r < j->m; r++) {
+    for (uint32_t r = 0; r < j->m; r++) {
+        uint8_t met[MMA_K];
+        if (j->sparse)
+            read_metadata(j, r, met);
+        for (uint32_t c = 0; c < j->n; c++) {
             uint32_t lane, column, p = place_of_result(j, r, c, &lane, &column), bit = p * TMEM_LANES + lane, v;
             tx_tmem *t = j->cta[p]->engine->tmem;
             if (j->mask[bit / 32] >> bit % 32 & 1)
                 continue;
-            uint32_t old = t->cell[j->d_column + column][lane];
-            v = j->d == D_S32 ? integer_element(j, xc + r * j->k, yc + c * j->k, old)
-                : exact       ? exact_element(j, xc + r * j->k, yc + c * j->k, old)
-                              : element(j, x + r * j->k, y + c * j->k, r, c, p, old);
+            uint32_t old = t->cell[j->d_column + column][lane], met_code[MMA_K], *col = yc + c * j->kb;
+            float met_value[MMA_K], *value = y + c * j->kb;
+            if (j->sparse) {
+                for (uint32_t k = 0; k < j->k; k++)
+                    met_code[k] = col[met[k]], met_value[k] = value[met[k]];
+                col = met_code, value = met_value;
+            }
+            v = j->d == D_S32 ? integer_element(j, xc + r * j->k, col, old)
+                : exact       ? exact_element(j, xc + r * j->k, col, old)
+                              : element(j, x + r * j->k, value, r, c, p, old);
             tx_tmem_put(t, j->d_column + column, lane, v);
         }
+    }
     tx_free(xc);
     return true;
 }
@@ -429,13 +498,6 @@ check_piece(void *self, uint32_t row, uint32_t k, uint32_t address)
     piece_check *c = self;
     (void)row, (void)k;
     return tx_tc_chunks(c->a, c->lane, c->chunks, c->cta, address);
-}
-
-static void
-add_span(tc_mma *j, uint32_t windows, bool write, uint32_t column, uint32_t n)
-{
-    for (uint32_t p = 0; p < j->nctas; p++)
-        j->head.span[j->head.nspans++] = (tmem_span){j->cta[p], (uint8_t)windows, write, (uint16_t)column, (uint16_t)n};
 }
 
 static bool
@@ -479,7 +541,7 @@ static int
 mma_issue(const tx_act *a, uint32_t l, bool ws)
 {
     tx_vm *vm = a->vm;
-    tc_mma j = {.ws = ws};
+    tc_mma j = {.ws = ws, .sparse = tx_tmem_find(a->k, "e") >= 0};
     enum tc_kind kind = KIND_F16;
     tc_chunks *chunks;
     uint32_t n = 0, d = (uint32_t)tx_act_in(a, tx_tmem_find(a->k, "d"), l);
@@ -495,6 +557,10 @@ mma_issue(const tx_act *a, uint32_t l, bool ws)
                    ? TX_RUN_STOP
                    : TX_RUN_ON;
     j.b.desc = tx_tc_desc(tx_act_in(a, tx_tmem_find(a->k, "bd"), l));
+    if (j.sparse && !j.b.mn_major && j.b.desc.width == 32)
+        return mma_complain(a, l, "B has 64 bytes of K a row, more than the 32 of its swizzle", 0, 0) || vm->stop
+                   ? TX_RUN_STOP
+                   : TX_RUN_ON;
     j.a.in_tmem = tx_tmem_find(a->k, "ad") < 0;
     if (j.a.in_tmem) {
         j.a.column = (uint16_t)tx_act_in(a, tx_tmem_find(a->k, "a"), l);
@@ -514,7 +580,7 @@ mma_issue(const tx_act *a, uint32_t l, bool ws)
     for (uint32_t p = 0; p < j.nctas && ok; p++) {
         piece_check c = {a, l, &chunks[p], j.cta[p]};
         ok = (j.a.in_tmem || each_piece(&j.a, j.m / j.nctas, j.k, check_piece, &c)) &&
-             each_piece(&j.b, j.n / j.nctas, j.k, check_piece, &c);
+             each_piece(&j.b, j.n / j.nctas, j.kb, check_piece, &c);
         n += ok ? tx_tc_spans(&chunks[p], j.cta[p], NULL) : 0;
     }
     tx_work *w = ok ? tx_tc_new(a, l, n, &j, sizeof j) : NULL;
@@ -537,6 +603,11 @@ mma_lanes(const tx_act *a, bool ws)
 }
 
 TX_PTX_AGENT(tc_mma)
+{
+    return mma_lanes(a, false);
+}
+
+TX_PTX_AGENT(tc_mma_sp)
 {
     return mma_lanes(a, false);
 }
