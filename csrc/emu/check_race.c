@@ -3,8 +3,8 @@
  *
  * For each granule (the smallest access that the kernel makes) there is the last write and the reads since: a time, a thread or
  * engine, a place in the source. Who has seen what is in order.c. Reads by several threads merge into one record
- * that says "other lanes too" or "other warps too"; kernels with named barriers or engines also keep the last time at which each
- * warp read, and engines' reads have slots of their own. A write of time 2^31 and above needs a closer look: it is an engine's, is still
+ * that says "other lanes too" or "other warps too"; kernels with named barriers or engines also keep the last two times at which lanes
+ * of each warp read, and engines' reads have slots of their own. A write of time 2^31 and above needs a closer look: it is an engine's, is still
  * to come, or the granule belongs to a live mbarrier. Times go on from CTA to CTA, so that nothing is cleared in between.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -15,8 +15,9 @@ enum { SLOTS = 4 };
 #define PENDING 0xffffffffu /* wtime: an engine is to write here */
 #define LIVE 0xfffffffeu    /* wtime: an mbarrier */
 
-typedef struct warp_read { /* by lanes of one warp */
-    uint32_t time, lanes;
+typedef struct
+    warp_read { /* by lanes of one warp: the latest, and other lanes' earlier ones, not later than `before` was */
+    uint32_t time, lanes, before, others;
 } warp_read;
 typedef struct agent_read {
     uint32_t time, who;
@@ -175,9 +176,15 @@ reads_ordered(const tx_shadow *s, uint32_t thread, uint32_t g, uint32_t *by)
     uint32_t first = other / o->per_cta * o->per_cta;
     for (uint32_t v = 0; s->warps && v < s->nwarps; v++) {
         const warp_read *r = &s->warps[(size_t)g * s->nwarps + v];
-        if (r->time < o->e.floor || lanes_seen(o, thread, first + v * TX_LANES, r->lanes, r->time))
+        if (r->time < o->e.floor)
             continue;
-        *by = (first + v * TX_LANES + tx_first_lane(r->lanes)) << TX_WHO_THREAD | (who & TX_WHO_SITE);
+        uint32_t from = first + v * TX_LANES, lanes = r->lanes;
+        if (lanes_seen(o, thread, from, lanes, r->time)) {
+            lanes = r->others;
+            if (!lanes || r->before < o->e.floor || lanes_seen(o, thread, from, lanes, r->before))
+                continue;
+        }
+        *by = (from + tx_first_lane(lanes)) << TX_WHO_THREAD | (who & TX_WHO_SITE);
         return false;
     }
     if (s->warps)
@@ -343,6 +350,29 @@ stamp(const tx_access *a, uint32_t thread)
     return who_of(thread, a->site, a->kind == TX_ATOMIC || (a->strength && a->kind == TX_WRITE));
 }
 
+/* A lane of a warp reads now. Lanes that went apart read at times of their own, and a thread may have seen one and not the
+ * other: the two latest times are kept apart; of more, the earliest stands for all but the latest. */
+static void
+note_warp_read(const tx_order *o, warp_read *r, uint32_t thread)
+{
+    uint32_t bit = 1u << thread % TX_LANES, now = o->e.now, first = thread / TX_LANES * TX_LANES;
+    r->others &= ~bit;
+    if (r->time != now) {
+        uint32_t left = r->lanes & ~bit;
+        if (r->time < o->e.floor || lanes_seen(o, thread, first, left, r->time))
+            left = 0;
+        if (r->others && (r->before < o->e.floor || lanes_seen(o, thread, first, r->others, r->before)))
+            r->others = 0;
+        if (left) {
+            r->before = r->others ? r->before : r->time;
+            r->others |= left;
+        }
+        r->lanes = 0;
+        r->time = now;
+    }
+    r->lanes |= bit;
+}
+
 static void
 note_read(tx_shadow *s, uint32_t g, uint32_t thread, uint32_t who, const tx_cta *owner)
 {
@@ -353,16 +383,8 @@ note_read(tx_shadow *s, uint32_t g, uint32_t thread, uint32_t who, const tx_cta 
         note_slot(s, g, thread, who);
         return;
     }
-    if (s->warps) {
-        warp_read *r = &s->warps[(size_t)g * s->nwarps + (thread - first) / TX_LANES];
-        uint32_t bit = 1u << thread % TX_LANES;
-        if (r->time < s->order->e.floor ||
-            lanes_seen(s->order, thread, thread / TX_LANES * TX_LANES, r->lanes, r->time))
-            r->lanes = bit;
-        else
-            r->lanes |= bit;
-        r->time = now;
-    }
+    if (s->warps)
+        note_warp_read(s->order, &s->warps[(size_t)g * s->nwarps + (thread - first) / TX_LANES], thread);
     if ((s->rtime[g] & ~TX_TIME_CLOSER) < s->order->e.floor || (!s->warps && reads_ordered(s, thread, g, &by)))
         s->rwho[g] = who;
     else if (other != thread)

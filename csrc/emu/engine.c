@@ -180,6 +180,23 @@ finish_commits_before(tx_vm *vm, tx_cta *cta, const tx_work *w)
     return true;
 }
 
+/* An arrival takes all copies before it along, also those of earlier arrivals, which therefore come first: whoever waits for one
+ * of these has seen its copies. */
+static bool
+finish_arrivals_before(tx_vm *vm, tx_cta *cta, const tx_work *w)
+{
+    for (tx_work *o = cta->engine->first; o && o != w;) {
+        if (o->end != TX_END_ARRIVE || o->thread / TX_LANES != w->thread / TX_LANES || !(o->lanes & w->lanes)) {
+            o = o->next;
+            continue;
+        }
+        if (!finish_mbar(vm, cta, o))
+            return false;
+        o = cta->engine->first;
+    }
+    return true;
+}
+
 /* A work that signals an mbarrier is done as a whole; the queue forgets it. */
 static bool
 finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
@@ -187,7 +204,8 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
     tx_mbar *b = tx_mbar_at(w->bar_cta, w->bar_off);
     bool ok = true;
     if (w->end == TX_END_ARRIVE) {
-        ok = finish_cp_before(vm, cta->engine, w, w->lanes, b ? b->agent : w->thread);
+        ok = finish_arrivals_before(vm, cta, w) &&
+             finish_cp_before(vm, cta->engine, w, w->lanes, b ? b->agent : w->thread);
     } else if (w->end == TX_END_COMMIT) {
         tx_order *o = tx_shadow_order(cta);
         ok = finish_commits_before(vm, cta, w) && tx_tc_finish(vm, cta, w);

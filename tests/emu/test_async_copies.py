@@ -137,6 +137,65 @@ B[tx] = sm[63 - tx]"""
         np.testing.assert_array_equal(b, a[::-1])
 
 
+def test_arrivals_of_several_stages_may_come_in_any_order():
+    """A later arrival takes an earlier one's copies along; who waits for the earlier one has seen them all the same."""
+    exe = kernel(
+        """if tx == 0:
+    for i in range(2):
+        T.ptx.mbarrier.init.shared.b64(bar.ptr_to([i]), T.uint32(64))
+    T.ptx.fence.mbarrier_init.release.cluster()
+T.cuda.cta_sync()
+for i in range(2):
+    T.ptx.cp.async_.ca.shared.global_(sm.ptr_to([64 * i + tx]), A.ptr_to([64 * i + tx]), 4)
+    T.ptx["cp.async.mbarrier.arrive.noinc.shared.b64"](bar.ptr_to([i]))
+for i in range(2):
+    T.cuda.mbarrier_wait(bar.ptr_to([i]), 0)
+    B[64 * i + tx] = sm[64 * i + 63 - tx]""",
+        n=128,
+        m=128,
+        smem=128,
+    )
+    a = ints(128)
+    for schedule in ["late", "early", *range(40)]:
+        b = np.zeros_like(a)
+        exe(a, b, schedule=schedule)
+        np.testing.assert_array_equal(b.reshape(2, 64), a.reshape(2, 64)[:, ::-1])
+
+
+APART = """full = T.alloc_shared((2,), "uint64")
+empty = T.alloc_shared((2,), "uint64")
+if tx == 0:
+    for i in range(2):
+        T.ptx.mbarrier.init.shared.b64(full.ptr_to([i]), T.uint32(1))
+        T.ptx.mbarrier.init.shared.b64(empty.ptr_to([i]), T.uint32(64))
+    T.ptx.fence.mbarrier_init.release.cluster()
+T.cuda.cta_sync()
+if tx == 9:
+    for i in range(2):
+        T.ptx.mbarrier.arrive.expect_tx.shared.b64(full.ptr_to([i]), T.uint32(256))
+        T.ptx[BULK_IN](sm.ptr_to([64 * i]), A.ptr_to([64 * i]), T.uint32(256), full.ptr_to([i]))
+for i in range(5):
+    T.cuda.mbarrier_wait(full.ptr_to([i % 2]), i // 2 % 2)
+    B[64 * i + tx] = sm[64 * (i % 2) + 7]
+    T.ptx.mbarrier.arrive.shared.b64(empty.ptr_to([i % 2]))
+    {late}
+    if tx == 9 and i + 2 < 5:
+        T.cuda.mbarrier_wait(empty.ptr_to([i % 2]), i // 2 % 2)
+        T.ptx.mbarrier.arrive.expect_tx.shared.b64(full.ptr_to([i % 2]), T.uint32(256))
+        T.ptx[BULK_IN](sm.ptr_to([64 * (i % 2)]), A.ptr_to([64 * i + 128]), T.uint32(256), full.ptr_to([i % 2]))"""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_lanes_that_went_apart_read_at_times_of_their_own(schedule):
+    """The lane that fetches comes behind the others of its warp: what they read before they arrived is behind it."""
+    a, b = ints(320), np.zeros(320, "int32")
+    kernel(APART.format(late="pass"), n=320, m=320, smem=128)(a, b, schedule=schedule)
+    np.testing.assert_array_equal(b.reshape(5, 64), np.repeat(a[7::64, None], 64, 1))
+    late = "if tx == 20:\n        B[64 * i + tx] = sm[64 * (i % 2) + 7]"
+    e = report(kernel(APART.format(late=late), n=320, m=320, smem=128), a, b, schedule=schedule)
+    assert e.kind == "async" and e.buffer == "sm"
+
+
 def test_the_destination_shows_the_old_value_until_the_wait():
     """With checks off and schedule="late" the bytes have not moved before the wait; with "early" they have."""
     exe = kernel(

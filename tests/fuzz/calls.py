@@ -8,8 +8,9 @@ import functools
 import math
 
 from . import scalars as S
-from .machine import Buf, Frame, Ptr, as_int, dtype_name, dtype_of, is_T, number
+from .machine import Buf, Frame, Ptr, as_int, dtype_name, dtype_of, is_T, number, ptx_tokens
 from .scalars import V
+from .together import MEET, meets_at
 
 
 class Calls:
@@ -21,6 +22,10 @@ class Calls:
             if isinstance(n.func, ast.Attribute):
                 return self.method(n)
             return self.python_call(n)
+        if name.startswith("ptx."):
+            return self.met(n) if meets_at(name) else self.instruction(ptx_tokens(name), n)
+        if name in MEET:
+            return self.met(n)
         t = dtype_name(name)
         if t:
             return self.conversion(t, n)
@@ -32,6 +37,11 @@ class Calls:
         if f is None:
             raise S.Unsure(f"T.{name}")
         return lambda frame: f(*[number(a(frame)) for a in args])
+
+    def met(self, n):
+        """What the threads got when they met here."""
+        key = id(n)
+        return lambda frame: frame.thread.got.get(key)
 
     def conversion(self, t, n):
         a = self.expr(n.args[0])
@@ -122,7 +132,7 @@ class Calls:
 
     def t_alloc_shared(self, n):
         shape, t, key = self.shape_of(n.args[0]), dtype_of(n.args[1]), id(n)
-        return lambda frame: self.shared.setdefault(key, Buf(t, shape(frame)))
+        return lambda frame: frame.thread.cta.shared.setdefault(key, Buf(t, shape(frame)))
 
     def t_alloc_buffer(self, n):
         scope = next((k.value.value for k in n.keywords if k.arg == "scope"), "local")
@@ -143,6 +153,17 @@ class Calls:
     def t_cta_id(self, n):
         k = len(n.args[0].elts) if isinstance(n.args[0], ast.List) else 1
         return lambda frame: coordinates(frame.thread.bid, k)
+
+    def t_cluster_id(self, n):
+        return lambda frame: V("int32", frame.thread.bid[0] // self.cluster)
+
+    def t_cta_id_in_cluster(self, n):
+        return lambda frame: V("int32", frame.thread.cta.rank)
+
+    t_cuda_cluster_id, t_cuda_cluster_ctarank = t_cluster_id, t_cta_id_in_cluster
+
+    def t_cuda_cvta_generic_to_shared(self, n):
+        return self.expr(n.args[0])
 
     def t_thread_id(self, n):
         k = len(n.args[0].elts) if isinstance(n.args[0], ast.List) else 1

@@ -88,7 +88,9 @@ class Frame:
 
 
 class Thread:
-    __slots__ = ("kernel", "tid", "bid", "frame", "done", "turns", "result")
+    """got: values of calls where threads met; pending, groups: copies of cp.async that nobody has waited for."""
+
+    __slots__ = ("kernel", "tid", "bid", "frame", "done", "turns", "result", "got", "cta", "arrived", "pending", "groups")
 
 
 def number(x):
@@ -111,14 +113,22 @@ def as_int(x) -> int:
 
 
 def is_T(node) -> str | None:
-    """T.name, T.cuda.name -> "name", "cuda.name"."""
+    """T.name, T.cuda.name, T.ptx["name"] -> "name", "cuda.name", "ptx.name"."""
     if isinstance(node, ast.Attribute):
         if isinstance(node.value, ast.Name) and node.value.id == "T":
             return node.attr
         head = is_T(node.value)
         if head:
             return f"{head}.{node.attr}"
+    elif isinstance(node, ast.Subscript) and is_T(node.value) == "ptx":
+        return f"ptx.{node.slice.value}"
     return None
+
+
+@functools.cache
+def ptx_tokens(name: str) -> list[str]:
+    """ptx.cp.async_.shared__cta -> cp, async, shared::cta."""
+    return [t.rstrip("_").replace("__", "::") for t in name.split(".")[1:]]
 
 
 def dtype_name(text: str) -> str | None:

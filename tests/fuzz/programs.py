@@ -33,13 +33,17 @@ class Program(Expressions):
         self.pure = False
         self.constant = False
         self.dynamic = False
+        self.shape()
+        self.threads = math.prod(self.block) * math.prod(self.grid)
+        self.args: dict = {}
+        self.text = self.kernel()
+
+    def shape(self) -> None:
+        r = self.r
         self.block = r.choice([(1,), (2,), (3,), (4,), (4,), (8,), (2, 2), (3, 2), (2, 1, 2)])
         self.grid = r.choice([(1,), (1,), (1,), (2,), (3,), (2, 2)])
         if r.random() < 0.1:
             self.block, self.grid = r.choice([(32,), (32,), (32,), (16, 2), (64,)]), (1,)
-        self.threads = math.prod(self.block) * math.prod(self.grid)
-        self.args: dict = {}
-        self.text = self.kernel()
 
     # ---- statements -------------------------------------------------------------------------------------------
 
@@ -317,7 +321,7 @@ class Program(Expressions):
         r = self.r
         k = r.random()
         if d <= 0 or k < 0.35:
-            found = [a for a in self.arrays if a.shape[-1] >= n and a.symbol is None and a.where != "local"]
+            found = [a for a in self.arrays if a.shape[-1] >= n and a.symbol is None and a.where not in ("local", "part")]
             if found:
                 a = r.choice(found)
                 at = r.randrange(a.shape[-1] - n + 1)

@@ -13,25 +13,27 @@ from __future__ import annotations
 
 import ast
 import functools
+import operator
 
 from . import scalars as S
 from .calls import Calls
+from .instructions import Instructions
 from .machine import SIGNS, Buf, Cell, Frame, Func, Ptr, Thread, as_int, dtype_of, is_T, number, parsed, truth
 from .scalars import V
+from .together import LAST, TURNS, Cluster, Cta, Together
 
-TURNS = 20_000  # of all loops of one thread
-MEET = {
-    "cuda.cta_sync", "cuda.warp_sync", "tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down",
-    "tvm_warp_shuffle_xor", "cuda.ballot_sync", "cuda.any_sync", "cuda.reduce_add_sync_u32", "cuda.reduce_min_sync_u32",
-    "cuda.syncthreads_and", "cuda.syncthreads_or", "cuda.elect_sync", "cuda.warp_sum", "cuda.warp_min", "cuda.warp_max",
-    "cuda.cta_sum", "cuda.cta_min", "cuda.cta_max", "cuda.warpgroup_sync", "cuda.cluster_sync",
+PLAIN = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor,
 }  # fmt: skip
 
 
-class Kernel(Calls):
+class Kernel(Together, Instructions, Calls):
     def __init__(self, text: str, args: dict, contract=False):
         tree = parsed(text)
-        self.may_meet = any("." + name.rpartition(".")[2] in text for name in MEET)
+        self.may_meet = "T.ptx" in text or any("." + name in text for name in LAST)
+        self.known_meetings, self.meeting_calls = {}, {}
         self.contract = contract
         self.node = next(n for n in reversed(tree.body) if isinstance(n, ast.FunctionDef))
         self.g1 = any("prim_func" in ast.unparse(d) for d in self.node.decorator_list)
@@ -42,7 +44,7 @@ class Kernel(Calls):
         self.helpers = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n is not self.node]
         self.compiled = {}
         self.bind_parameters()
-        self.grid, self.block = [1, 1, 1], [1, 1, 1]
+        self.grid, self.block, self.cluster = [1, 1, 1], [1, 1, 1], 1
 
     # ---- names --------------------------------------------------------------------------------------------------
 
@@ -96,38 +98,49 @@ class Kernel(Calls):
 
     def run(self) -> dict:
         probe = self.thread((0, 0, 0), (0, 0, 0))
+
+        by_clusters = False
+
+        def extents(e):
+            found = [as_int(self.expr(x)(probe.frame)) for x in (e.elts if isinstance(e, (ast.List, ast.Tuple)) else [e])]
+            return found + [1] * (3 - len(found))
+
         for n in ast.walk(self.node):
             if not isinstance(n, ast.Call):
                 continue
             name = is_T(n.func)
-            if name in ("cta_id", "thread_id"):
-                e = n.args[0]
-                extents = [as_int(self.expr(x)(probe.frame)) for x in (e.elts if isinstance(e, ast.List) else [e])]
-                extents += [1] * (3 - len(extents))
-                if name == "cta_id":
-                    self.grid = extents
-                else:
-                    self.block = extents
+            if name == "cta_id":
+                self.grid = extents(n.args[0])
+            elif name == "thread_id":
+                self.block = extents(n.args[0])
+            elif name == "cta_id_in_cluster":
+                self.cluster = extents(n.args[0])[0]
+            elif name == "cluster_id":
+                self.grid = extents(n.args[0])
             elif name == "cuda.LaunchConfig":
-                for k in n.keywords:
-                    e = k.value
-                    extents = [as_int(self.expr(x)(probe.frame)) for x in (e.elts if isinstance(e, ast.Tuple) else [e])]
-                    extents += [1] * (3 - len(extents))
-                    if k.arg == "grid":
-                        self.grid = extents
-                    elif k.arg == "block":
-                        self.block = extents
+                words = {k.arg: extents(k.value) for k in n.keywords}
+                self.grid, self.block = words.get("grid", self.grid), words.get("block", self.block)
+                self.cluster = words.get("cluster", [1])[0]
+            if name == "cluster_id":
+                by_clusters = True
+        if by_clusters:
+            self.grid = [self.grid[0] * self.cluster, 1, 1]
         gx, gy, gz = self.grid
+        blocks = [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
         bx, by, bz = self.block
-        for bid in ((x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)):
-            self.shared = {}
-            threads = [self.thread((x, y, z), bid) for z in range(bz) for y in range(by) for x in range(bx)]
-            self.together(self.node.body, threads)
+        for first in range(0, len(blocks), self.cluster):
+            cluster = Cluster()
+            for rank, bid in enumerate(blocks[first : first + self.cluster]):
+                cta = Cta(rank, cluster)
+                cta.threads = [self.thread((x, y, z), bid, cta) for z in range(bz) for y in range(by) for x in range(bx)]
+                cluster.ctas.append(cta)
+            self.drive(self.together(self.node.body, cta.threads) for cta in cluster.ctas)
         return {k: v for k, v in self.parameters.items() if type(v) is Buf}
 
-    def thread(self, tid, bid) -> Thread:
+    def thread(self, tid, bid, cta=None) -> Thread:
         t = Thread()
-        t.kernel, t.tid, t.bid, t.done, t.turns = self, tid, bid, False, 0
+        t.kernel, t.tid, t.bid, t.done, t.turns, t.cta = self, tid, bid, False, 0, cta
+        t.got, t.pending, t.groups = {}, [], []
         t.frame = Frame(t)
         t.frame.names.update(self.host)
         t.frame.names.update(self.parameters)
@@ -138,107 +151,6 @@ class Kernel(Calls):
 
     def linear(self, t: Thread) -> int:
         return t.tid[0] + self.block[0] * (t.tid[1] + self.block[1] * t.tid[2])
-
-    def together(self, body, threads):
-        """Statements that all threads execute; apart only between those where they meet."""
-        i = 0
-        while i < len(body):
-            j = i
-            while j < len(body) and not self.meets(body[j]):
-                j += 1
-            if j > i:
-                run = self.block_of(tuple(body[i:j]))
-                for t in threads:
-                    if not t.done and run(t.frame) == "return":
-                        t.done = True
-            if j < len(body):
-                self.meet(body[j], [t for t in threads if not t.done])
-                j += 1
-            i = j
-
-    def meets(self, node) -> bool:
-        return self.may_meet and any(isinstance(n, ast.Call) and is_T(n.func) in MEET for n in ast.walk(node))
-
-    def meet(self, n, threads):
-        if not threads:
-            return
-        if isinstance(n, ast.For):
-            marks = [len(t.frame.trail) for t in threads]
-            turns = self.turns(n)
-            for value in list(turns(threads[0].frame)):
-                for t in threads:
-                    self.bind_target(n.target, value, t.frame)
-                self.together(n.body, threads)
-                for t, mark in zip(threads, marks, strict=True):
-                    t.frame.leave(mark)
-            return
-        if isinstance(n, ast.If):
-            ways = {truth(self.expr(n.test)(t.frame)) for t in threads}
-            if len(ways) > 1:
-                raise S.Unsure("threads part around a barrier")
-            marks = [len(t.frame.trail) for t in threads]
-            self.together(n.body if ways.pop() else n.orelse, threads)
-            for t, mark in zip(threads, marks, strict=True):
-                t.frame.leave(mark)
-            return
-        call = n.value
-        name = is_T(call.func)
-        rows = [[number(self.expr(a)(t.frame)) for a in call.args] for t in threads]
-        values = self.exchange(name, threads, rows)
-        for t, value in zip(threads, values, strict=True):
-            if isinstance(n, ast.Assign):
-                self.assign(n.targets[0])(t.frame, value)
-            elif isinstance(n, ast.AnnAssign):
-                self.annotated(n, value)(t.frame)
-
-    def exchange(self, name, threads, rows):
-        """The values that the threads get from an operation of all of them."""
-        if name in ("cuda.cta_sync", "cuda.warp_sync", "cuda.warpgroup_sync", "cuda.cluster_sync"):
-            return [None] * len(threads)
-        if name in ("cuda.syncthreads_and", "cuda.syncthreads_or"):
-            votes = [truth(r[0]) for r in rows]
-            v = all(votes) if name.endswith("and") else any(votes)
-            return [V("int32", int(v))] * len(threads)
-        if name in ("cuda.cta_sum", "cuda.cta_min", "cuda.cta_max"):
-            return [self.total(name[-3:], [S.typed(r[0]) for r in rows])] * len(threads)
-        warps = {}
-        for t, r in zip(threads, rows, strict=True):
-            warps.setdefault(self.linear(t) // 32, {})[self.linear(t) % 32] = r
-        out = []
-        for t, r in zip(threads, rows, strict=True):
-            warp, lane = warps[self.linear(t) // 32], self.linear(t) % 32
-            if name.startswith("tvm_warp_shuffle"):
-                out.append(S.typed(warp.get(self.source(name, lane, as_int(r[2]), as_int(r[3])), r)[1]))
-            elif name == "cuda.ballot_sync":
-                out.append(V("uint32", sum(1 << k for k, q in warp.items() if truth(q[1]))))
-            elif name == "cuda.any_sync":
-                out.append(V("int32", int(any(truth(q[1]) for q in warp.values()))))
-            elif name == "cuda.reduce_add_sync_u32":
-                out.append(V("uint32", S.wrap("uint32", sum(S.cast("uint32", q[1]).v for q in warp.values()))))
-            elif name == "cuda.reduce_min_sync_u32":
-                out.append(V("uint32", min(S.cast("uint32", q[1]).v for q in warp.values())))
-            elif name == "cuda.elect_sync":
-                out.append(V("bool", int(lane == min(warp))))
-            else:
-                out.append(self.total(name[-3:], [S.typed(q[0]) for q in warp.values()]))
-        return out
-
-    def total(self, op, values):
-        t = values[0].t
-        if op == "sum" and t in S.FORMATS:
-            raise S.Unsure("order of a sum")
-        return functools.reduce(lambda a, b: S.binary("+" if op == "sum" else op, a, b), values)
-
-    def source(self, name, lane, b, width):
-        low = lane & ~(width - 1)
-        b &= 31
-        if name.endswith("up"):
-            return lane - b if lane - b >= low else lane
-        if name.endswith("down"):
-            return lane + b if lane + b <= low | (width - 1) else lane
-        if name.endswith("xor"):
-            return lane ^ b if lane ^ b <= low | (width - 1) else lane
-        return low | (b & (width - 1))
 
     # ---- statements ---------------------------------------------------------------------------------------------
 
@@ -639,7 +551,7 @@ class Kernel(Calls):
 
     def binary(self, op, a, b):
         if type(a) is not V and type(b) is not V:
-            return eval(f"a {op} b", {"a": a, "b": b}) if op != "/" else a / b
+            return PLAIN[op](a, b)
         return S.binary(op, a, b)
 
     def of_BinOp(self, n):

@@ -184,6 +184,7 @@ def wrap(t: str, v: int) -> int:
     return v - (1 << bits) if signed and v >> (bits - 1) else v
 
 
+@functools.cache
 def limits(t: str) -> tuple[int, int]:
     if t == "bool":
         return 0, 1
@@ -245,7 +246,14 @@ def literal(t: str, x) -> V:
 
 
 def typed(x, other: str | None = None, compares: bool = False) -> V:
-    return x if type(x) is V else literal(weak_type(x, other, compares), x)
+    if type(x) is V:
+        return x
+    return small_literal(x, other, compares) if type(x) is int else literal(weak_type(x, other, compares), x)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def small_literal(x: int, other: str | None, compares: bool) -> V:
+    return literal(weak_type(x, other, compares), x)
 
 
 def pair(a, b, compares=False) -> tuple[V, V]:
@@ -402,6 +410,11 @@ def arith(op: str, t: str, x, y):
 
 def map_lanes(t, f, *vectors):
     """f over the lanes; scalars are spread."""
+    for v in vectors:
+        if type(v) is tuple:
+            break
+    else:
+        return V(t, f(*vectors))
     n = max(len(v) if type(v) is tuple else 1 for v in vectors)
     if n == 1:
         return V(t, f(*vectors))
@@ -417,6 +430,8 @@ def binary(op: str, a, b) -> V:
         t = "int32"
     if t == "bool":
         return map_lanes(t, lambda x, y: x & y if op == "&" else x | y if op == "|" else x ^ y, a.v, b.v)
+    if type(a.v) is not tuple and type(b.v) is not tuple:
+        return V(t, arith(op, t, convert(t, s, a.v), convert(t, r, b.v)))
     return map_lanes(t, lambda x, y: arith(op, t, convert(t, s, x), convert(t, r, y)), a.v, b.v)
 
 
@@ -431,6 +446,8 @@ def compare(op: str, a, b) -> V:
     s, r = scalar(a.t), scalar(b.t)
     t = promote(s, r)
     f = COMPARE[op]
+    if type(a.v) is not tuple and type(b.v) is not tuple:
+        return V("bool", int(f(convert(t, s, a.v), convert(t, r, b.v))))
     return map_lanes("bool", lambda x, y: int(f(convert(t, s, x), convert(t, r, y))), a.v, b.v)
 
 
