@@ -90,7 +90,20 @@ class Frame:
 class Thread:
     """got: values of calls where threads met; pending, groups: copies of cp.async that nobody has waited for."""
 
-    __slots__ = ("kernel", "tid", "bid", "frame", "done", "turns", "result", "got", "cta", "arrived", "pending", "groups")
+    __slots__ = (
+        "kernel",
+        "tid",
+        "bid",
+        "frame",
+        "done",
+        "turns",
+        "result",
+        "got",
+        "cta",
+        "arrived",
+        "pending",
+        "groups",
+    )
 
 
 def number(x):

@@ -19,8 +19,8 @@ from .programs import Program
 
 ALL = "T.uint32(4294967295)"
 COMMUTING = {  # operations whose order does not matter, by dtype; the types that T.ptx spells
-    "uint32": [("add", "u32"), ("min", "u32"), ("max", "u32"), ("and", "b32"), ("or", "b32"), ("xor", "b32"), ("inc", "u32"),
-               ("dec", "u32")],
+    "uint32": [("add", "u32"), ("min", "u32"), ("max", "u32"), ("and", "b32"), ("or", "b32"), ("xor", "b32"),
+               ("inc", "u32"), ("dec", "u32")],
     "int32": [("add", "s32"), ("min", "s32"), ("max", "s32")],
     "uint64": [("add", "u64"), ("min", "u64"), ("max", "u64"), ("and", "b64"), ("or", "b64"), ("xor", "b64")],
     "int64": [("min", "s64"), ("max", "s64")],
@@ -40,7 +40,9 @@ class Part(Array):
 class Meetings(Pipelines, Program):
     def shape(self):
         r = self.r
-        self.block = r.choice([*[(32,)] * 9, (16, 2), (8, 4), *[(64,)] * 5, (32, 2), (96,), (4, 4, 2), r.choice([(128,), (4, 8, 4)])])
+        self.block = r.choice(
+            [*[(32,)] * 9, (16, 2), (8, 4), *[(64,)] * 5, (32, 2), (96,), (4, 4, 2), r.choice([(128,), (4, 8, 4)])]
+        )
         self.grid = r.choice([*[(1,)] * 8, (2,), (2,), r.choice([(3,), (2, 2)])])
         self.cluster = 0
         if r.random() < 0.12:
@@ -319,7 +321,11 @@ class Meetings(Pipelines, Program):
 
     def ptx_shuffle(self):
         r = self.r
-        t, mode, width = r.choice(["int32", "uint32", "float32"]), r.choice(["idx", "up", "down", "bfly"]), r.choice([32, 32, 16, 8, 4])
+        t, mode, width = (
+            r.choice(["int32", "uint32", "float32"]),
+            r.choice(["idx", "up", "down", "bfly"]),
+            r.choice([32, 32, 16, 8, 4]),
+        )
         name, lines = self.cell_of(t, self.literal(t))
         outs = name
         if r.random() < 0.4:
@@ -327,7 +333,11 @@ class Meetings(Pipelines, Program):
             lines += more
             outs = f"{name}, {p}"
         c = (32 - width) << 8 | (0 if mode == "up" else 31)
-        by = f"T.uint32({r.randrange(32)})" if r.random() < 0.5 else f'T.cast(({self.value("uint32")}) % T.uint32(32), "uint32")'
+        by = (
+            f"T.uint32({r.randrange(32)})"
+            if r.random() < 0.5
+            else f'T.cast(({self.value("uint32")}) % T.uint32(32), "uint32")'
+        )
         chain = r.choice([f'T.ptx["shfl.sync.{mode}.b32"]', f"T.ptx.shfl.sync.{mode}.b32"])
         lines.append(f"{chain}({outs}, {self.cast_text(t, self.value(t))}, {by}, {self.constant_word(c)}, {ALL})")
         self.keep(name, t)
@@ -340,7 +350,9 @@ class Meetings(Pipelines, Program):
         k = r.randrange(7)
         if k == 0:
             name, lines = self.cell_of("bool", "T.bool(False)")
-            lines.append(f'T.ptx["vote.sync.{r.choice(["all", "any", "uni"])}.pred"]({name}, {self.condition(2)}, {ALL})')
+            lines.append(
+                f'T.ptx["vote.sync.{r.choice(["all", "any", "uni"])}.pred"]({name}, {self.condition(2)}, {ALL})'
+            )
             self.keep(name, "bool")
         elif k == 1:
             name, lines = self.cell_of("uint32", "T.uint32(7)")
@@ -363,7 +375,8 @@ class Meetings(Pipelines, Program):
         else:
             op, kind, t = r.choice([("add", "u32", "uint32"), ("min", "s32", "int32"), ("max", "u32", "uint32"),
                                     ("max", "s32", "int32"), ("add", "s32", "int32"), ("min", "u32", "uint32"),
-                                    ("and", "b32", "int32"), ("or", "b32", "int32"), ("xor", "b32", "int32")])  # fmt: skip
+                                    ("and", "b32", "int32"), ("or", "b32", "int32"),
+                                    ("xor", "b32", "int32")])  # fmt: skip
             name, lines = self.cell_of(t, self.literal(t))
             lines.append(f'T.ptx["redux.sync.{op}.{kind}"]({name}, {self.cast_text(t, self.value(t))}, {ALL})')
             self.keep(name, t)
@@ -382,7 +395,8 @@ class Meetings(Pipelines, Program):
             width = min(cut, 16) if k == 0 else 8
             f = r.choice(["", "_up", "_down", "_xor"])
             by = str(r.randrange(width))
-            call = f"T.tvm_warp_shuffle{f}({r.choice([hex(mask), f'T.uint32({mask})'])}, {self.value(t)}, {by}, {width}, 32)"
+            members = r.choice([hex(mask), f"T.uint32({mask})"])
+            call = f"T.tvm_warp_shuffle{f}({members}, {self.value(t)}, {by}, {width}, 32)"
             if t != "int64" and t in S.INTS and r.random() < 0.3:
                 call = f"T.cast(T.cuda.ballot_sync(T.uint32({mask}), {self.condition(1)}), T.{t})"
             lines += [head, f"    {c} = {call}"]
@@ -436,7 +450,11 @@ class Meetings(Pipelines, Program):
             # tickets: who gets which is open, their sum is not
             other = self.shared(2, t)
             x, more = self.cell_of(t, f"T.cuda.atomic_add({other}.ptr_to([0]), T.uint32({r.choice([1, 3])}))")
-            start = [f"if tid == {r.randrange(self.per)}:", f"    {other}[0] = {self.literal(t)}", f"    {other}[1] = 0"]
+            start = [
+                f"if tid == {r.randrange(self.per)}:",
+                f"    {other}[0] = {self.literal(t)}",
+                f"    {other}[1] = 0",
+            ]
             lines = [*self.first(), *start, *lines, *more, f'T.ptx["red.shared.add.u32"]({other}.ptr_to([1]), {x})']
             lines += self.cta_barrier()
             self.arrays.append(Array(other, t, (2,), "shared"))
@@ -454,19 +472,25 @@ class Meetings(Pipelines, Program):
             self.counts[op, kind] = a, f"T.{t}({r.choice([2, 5, 9, 100])})"
             self.params.append(self.buffer(a.name, a.shape, t))
         a, limit = self.counts[op, kind]
-        return self.perhaps(self.atomic_call(op, kind, t, "global", f"{a.name}.ptr_to([{self.index(a.shape[0])}])", limit))
+        return self.perhaps(
+            self.atomic_call(op, kind, t, "global", f"{a.name}.ptr_to([{self.index(a.shape[0])}])", limit)
+        )
 
     def own_atomics(self):
         """Cells that only this thread touches: the old value is defined."""
         r = self.r
-        found = [a for a in self.arrays if a.where == "out" and a.t in ("uint32", "int32", "uint64", "int64") and len(a.shape) == 2]
+        found = [
+            a
+            for a in self.arrays
+            if a.where == "out" and a.t in ("uint32", "int32", "uint64", "int64") and len(a.shape) == 2
+        ]
         if not found:
             return self.global_atomics()
         a = r.choice(found)
         s = "s" if a.t[0] == "i" else "u"
         bits = S.BITS[a.t]
-        ops = [("add", f"{s}{bits}"), ("min", f"{s}{bits}"), ("max", f"{s}{bits}"), ("and", f"b{bits}"), ("or", f"b{bits}"),
-               ("xor", f"b{bits}"), ("exch", f"b{bits}"), ("cas", f"b{bits}")]  # fmt: skip
+        ops = [("add", f"{s}{bits}"), ("min", f"{s}{bits}"), ("max", f"{s}{bits}"), ("and", f"b{bits}"),
+               ("or", f"b{bits}"), ("xor", f"b{bits}"), ("exch", f"b{bits}"), ("cas", f"b{bits}")]  # fmt: skip
         ops += [("inc", "u32"), ("dec", "u32")] if a.t == "uint32" else []
         op, kind = r.choice([o for o in ops if o != ("add", "s64")])
         x, lines = self.cell_of(a.t, "0")

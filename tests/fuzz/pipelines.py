@@ -6,14 +6,27 @@ from __future__ import annotations
 from . import scalars as S
 from .expressions import Array, Var
 
-LOADED = ("int32", "uint32", "float32", "int32", "uint8", "int16", "float16", "int64", "float64", "bfloat16", "float8_e5m2")
+LOADED = (
+    "int32",
+    "uint32",
+    "float32",
+    "int32",
+    "uint8",
+    "int16",
+    "float16",
+    "int64",
+    "float64",
+    "bfloat16",
+    "float8_e5m2",
+)
 BULK_IN = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
 BULK_IN_TOO = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
 BULK_OUT = "cp.async.bulk.global.shared::cta.bulk_group"
 BULK_OVER = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
 MULTICAST = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
 REDUCED = {"uint32": ("add.u32", "min.u32", "max.u32", "and.b32", "or.b32", "xor.b32", "inc.u32", "dec.u32"),
-           "int32": ("add.s32", "min.s32", "max.s32"), "uint64": ("add.u64", "min.u64", "max.u64", "and.b64", "or.b64")}  # fmt: skip
+           "int32": ("add.s32", "min.s32", "max.s32"),
+           "uint64": ("add.u64", "min.u64", "max.u64", "and.b64", "or.b64")}  # fmt: skip
 
 
 class Pipelines:
@@ -59,7 +72,9 @@ class Pipelines:
         return stages, 3 * stages + self.r.randrange(1, 3)
 
     def over(self, i, tiles) -> str:
-        return self.r.choice([f"for {i} in range({tiles}):", f"for {i} in range({tiles}):", f"for {i} in T.serial({tiles}):"])
+        return self.r.choice(
+            [f"for {i} in range({tiles}):", f"for {i} in range({tiles}):", f"for {i} in T.serial({tiles}):"]
+        )
 
     # ---- cp.async -----------------------------------------------------------------------------------------------
 
@@ -136,7 +151,10 @@ class Pipelines:
             if n == 1:
                 lines.append(f'    T.ptx["{init}"]({name}.ptr_to([0]), T.uint32({count}))')
             else:
-                lines += [f"    for {k} in range({n}):", f'        T.ptx["{init}"]({name}.ptr_to([{k}]), T.uint32({count}))']
+                lines += [
+                    f"    for {k} in range({n}):",
+                    f'        T.ptx["{init}"]({name}.ptr_to([{k}]), T.uint32({count}))',
+                ]
         lines.append("    T.ptx.fence.mbarrier_init.release.cluster()")
         sync = ["T.cuda.cluster_sync()"] if self.cluster else self.cta_barrier()
         return [*names, [f"if tid == {who}:", *lines, *sync]]
@@ -199,7 +217,7 @@ class Pipelines:
         return [*lines, *("    " + x for x in body)]
 
     def arriving_copies(self):
-        """cp.async whose completion arrives at an mbarrier, in a ring; the stages come back by a barrier or another mbarrier."""
+        """cp.async whose completion arrives at an mbarrier, in a ring; a barrier gives the stages back."""
         r = self.r
         t = r.choice([x for x in LOADED if S.BITS[x] >= 32])
         step = S.BITS[t] // 8
@@ -216,7 +234,12 @@ class Pipelines:
         if not noinc:
             tell.append(self.arrive(bar))
         fill = [copy, *tell]
-        lines = [*start, f"for {j} in range({stages}):", *("    " + x.format(s=j, i=j) for x in fill), self.over(i, tiles)]
+        lines = [
+            *start,
+            f"for {j} in range({stages}):",
+            *("    " + x.format(s=j, i=j) for x in fill),
+            self.over(i, tiles),
+        ]
         self.loops.append((i, tiles))
         body = self.wait(f"{m}.ptr_to([{i} % {stages}])", r.choice([f"{i} // {stages} % 2", f"({i} // {stages}) & 1"]))
         body += self.use(ring, t, f"{ring}[{i} % {stages}, (tid * {r.choice([1, 3])} + {r.randrange(n)}) % {n}]")
@@ -419,7 +442,9 @@ class Pipelines:
         s = self.shared(self.per, t)
         lines = [f"{s}[{self.place(self.per)}] = {self.any_value(t)}", *self.cluster_barrier()]
         for _ in range(r.choice([1, 2])):
-            p, how, space = self.address(f"{s}.ptr_to([{self.place(self.per)}])", f"(rank + {r.randrange(4)}) % {self.cluster}")
+            p, how, space = self.address(
+                f"{s}.ptr_to([{self.place(self.per)}])", f"(rank + {r.randrange(4)}) % {self.cluster}"
+            )
             x, cell = self.cell_of(t, self.literal(t))
             lines += [*how, *cell, f'T.ptx["ld{space}.b{S.BITS[t]}"]({x}, {p})']
             self.keep(x, t)
@@ -504,9 +529,10 @@ class Pipelines:
         v = self.cast_text(t, self.value(t))
         announce = f'T.ptx["mbarrier.arrive.expect_tx.shared.b64"]({m}.ptr_to([0]), T.uint32({self.per * bits // 8}))'
         kind = {"float32": "f32", "int32": "s32"}.get(t, f"b{bits}")
+        there = f"{to}.ptr_to([{self.place(self.per)}])"
         form = f"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{kind}"
         lines = [*start, "if tid == 0:", f"    {announce}", f"{p}: T.uint32 = 0", f"{q}: T.uint32 = 0",
-                 f"T.ptx.mapa.shared__cluster.u32({p}, T.cuda.cvta_generic_to_shared({to}.ptr_to([{self.place(self.per)}])), {word})",
+                 f"T.ptx.mapa.shared__cluster.u32({p}, T.cuda.cvta_generic_to_shared({there}), {word})",
                  f"T.ptx.mapa.shared__cluster.u32({q}, T.cuda.cvta_generic_to_shared({m}.ptr_to([0])), {word})",
                  f'T.ptx["{form}"]({p}, {v}, {q})', *self.wait(f"{m}.ptr_to([0])", "0")]  # fmt: skip
         lines += self.use(to, t, f"{to}[(tid + {r.randrange(self.per)}) % {self.per}]")
@@ -521,7 +547,10 @@ class Pipelines:
         m, start = self.barriers((1, 1))
         mask = (1 << self.cluster) - 1
         announce = f'T.ptx["mbarrier.arrive.expect_tx.shared.b64"]({m}.ptr_to([0]), T.uint32({size * self.cluster}))'
-        copy = f'T.ptx["{MULTICAST}"]({s}.ptr_to([rank, 0]), {g}.ptr_to([rank, 0]), T.uint32({size}), {m}.ptr_to([0]), T.uint16({mask}))'
+        copy = (
+            f'T.ptx["{MULTICAST}"]({s}.ptr_to([rank, 0]), {g}.ptr_to([rank, 0]), T.uint32({size}), {m}.ptr_to([0]), '
+            f"T.uint16({mask}))"
+        )
         lines = [*start, "if tid == 0:", f"    {announce}", f"    {copy}", *self.wait(f"{m}.ptr_to([0])", "0")]
         lines += self.use(s, t, f"{s}[(tid + {r.randrange(4)}) % {self.cluster}, (tid + {r.randrange(n)}) % {n}]")
         return [*lines, "T.cuda.cluster_sync()"]

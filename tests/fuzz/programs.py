@@ -321,7 +321,9 @@ class Program(Expressions):
         r = self.r
         k = r.random()
         if d <= 0 or k < 0.35:
-            found = [a for a in self.arrays if a.shape[-1] >= n and a.symbol is None and a.where not in ("local", "part")]
+            found = [
+                a for a in self.arrays if a.shape[-1] >= n and a.symbol is None and a.where not in ("local", "part")
+            ]
             if found:
                 a = r.choice(found)
                 at = r.randrange(a.shape[-1] - n + 1)

@@ -102,7 +102,9 @@ class Kernel(Together, Instructions, Calls):
         by_clusters = False
 
         def extents(e):
-            found = [as_int(self.expr(x)(probe.frame)) for x in (e.elts if isinstance(e, (ast.List, ast.Tuple)) else [e])]
+            found = [
+                as_int(self.expr(x)(probe.frame)) for x in (e.elts if isinstance(e, (ast.List, ast.Tuple)) else [e])
+            ]
             return found + [1] * (3 - len(found))
 
         for n in ast.walk(self.node):
@@ -132,7 +134,9 @@ class Kernel(Together, Instructions, Calls):
             cluster = Cluster()
             for rank, bid in enumerate(blocks[first : first + self.cluster]):
                 cta = Cta(rank, cluster)
-                cta.threads = [self.thread((x, y, z), bid, cta) for z in range(bz) for y in range(by) for x in range(bx)]
+                cta.threads = [
+                    self.thread((x, y, z), bid, cta) for z in range(bz) for y in range(by) for x in range(bx)
+                ]
                 cluster.ctas.append(cta)
             self.drive(self.together(self.node.body, cta.threads) for cta in cluster.ctas)
         return {k: v for k, v in self.parameters.items() if type(v) is Buf}

@@ -330,7 +330,11 @@ class Together:
             cast = [truth(r[-1]) for r in rows] if votes else ()
             got = yield from self.barrier(cta, as_int(rows[0][0]), threads, count, cast, "arrive" not in tokens)
             if votes:
-                v = V("uint32", sum(got)) if "popc" in tokens else V("bool", int((all if "and" in tokens else any)(got)))
+                v = (
+                    V("uint32", sum(got))
+                    if "popc" in tokens
+                    else V("bool", int((all if "and" in tokens else any)(got)))
+                )
                 results = [[v]] * len(threads)
         elif head in WARP:
             results = [self.lanes(tokens, lane, warp, r, outs)
