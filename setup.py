@@ -42,8 +42,8 @@ X86_64 = platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**
 # compiled on x86-64 only, and the code that picks one at load checks the processor first. Contraction stays off in all
 # of them, so that every variant gives the same bits.
 ISA_FLAGS = {
-    "avx2.c": ["-mavx2", "-mfma"],
-    "avx512.c": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
+    "avx2.c": ["-mavx2", "-mfma", "-mf16c"],
+    "avx512.c": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c"],
 }
 
 

@@ -125,6 +125,8 @@ const char *tx_ptx_slot(const tx_ptx_op *k, const char *slot); /* the chosen tok
 extern const tx_ptx_emu tx_mbar_wait_loop;                     /* T.cuda.mbarrier_wait */
 extern const tx_ptx_emu tx_wide_atomic;                        /* atom.b128 */
 
+bool tx_ptx_cvt_pairs(const tx_ptx_op *k, tx_frag *f); /* ptx_cvt.c: the quick way; false: another instruction */
+
 /* ptx_round.c: numbers and codes. A number is (h + l) * 2^e, l below half a unit of h or 0. */
 enum tx_ptx_rnd { RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNA };
 typedef struct tx_ptx_num {

@@ -145,3 +145,30 @@ TX_PTX_LANE(cvt)
     }
     out[0] = v;
 }
+
+/* Two float32 to one register of float16 or bfloat16, to nearest: a whole row. false: another instruction. */
+bool
+tx_ptx_cvt_pairs(const tx_ptx_op *k, tx_frag *f)
+{
+    const float *from[2];
+    uint32_t step[2];
+    if (k->emu != &tx_emu_ptx_cvt || k->nin != 2 || k->out_t->lanes != 2 || !k->out->row || k->out->vt == VT_B ||
+        (k->out_t->fmt != FM_F16 && k->out_t->fmt != FM_BF16) || tx_bits(k->out->type) != 32 || !tx_has_tok(k, TK_rn) ||
+        tx_has_tok(k, TK_relu) || tx_has_tok(k, TK_satfinite) || tx_has_tok(k, TK_ftz))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        if (k->in_t[i].fmt != FM_F32 || k->in_t[i].lanes != 1 || k->in[i].vt != VT_F32)
+            return false;
+        from[i] = (const float *)(const void *)(f->R + k->in[i].reg), step[i] = k->in[i].row;
+    }
+    uint32_t *to = (uint32_t *)(void *)(f->R + k->out->reg), r[TX_LANES];
+    if (k->out_t->fmt == FM_F16)
+        for (uint32_t l = 0; l < TX_LANES; l++)
+            r[l] = f32_f16(from[0][l * step[0]]) << 16 | f32_f16(from[1][l * step[1]]);
+    else
+        for (uint32_t l = 0; l < TX_LANES; l++)
+            r[l] = f32_bf16(from[0][l * step[0]]) << 16 | f32_bf16(from[1][l * step[1]]);
+    for (uint32_t l = 0; l < TX_LANES; l++)
+        to[l] = f->m >> l & 1 ? r[l] : to[l];
+    return true;
+}

@@ -76,6 +76,8 @@ tx_vm_ptx(tx_vm *vm, tx_frag *f, const tx_insn *in)
     tx_ptx_env e = {vm, k, f, 0};
     uint64_t from[TX_PTX_IN], to[TX_PTX_OUT];
 
+    if (tx_ptx_cvt_pairs(k, f))
+        return TX_RUN_ON;
     for (uint32_t left = f->m; left; left &= left - 1) {
         e.lane = tx_first_lane(left);
         for (unsigned i = 0; i < k->nin; i++)

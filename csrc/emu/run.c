@@ -28,7 +28,8 @@ tx_isa_pick(void)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && allowed("avx512"))
         return &tx_isa_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && allowed("avx2"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        allowed("avx2")) /* none without F16C has both */
         return &tx_isa_avx2;
 #endif
     return &tx_isa_base;

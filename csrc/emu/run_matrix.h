@@ -11,30 +11,67 @@ widen(float *d, const uint8_t *p, bool bf16)
     if (bf16)
         for (int i = 0; i < 8; i++)
             d[i] = bf16_f32(h[i]);
-    else
+    else {
+#if defined(__F16C__)
+        _mm256_storeu_ps(d, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)h)));
+#else
         for (int i = 0; i < 8; i++)
             d[i] = f16_f32(h[i]);
+#endif
+    }
 }
 
-static void
-widen_turned(float *d, uint32_t n, const uint8_t *const *rows, bool bf16)
+/* Eight rows of eight codes, turned. */
+static inline void
+turn_codes(uint16_t (*h)[8], const uint8_t *const *rows)
 {
-    uint16_t h[8][8];
+#if defined(__SSE2__)
+    __m128i a[8], b[8];
+    for (int r = 0; r < 8; r++)
+        a[r] = _mm_loadu_si128((const __m128i *)(const void *)rows[r]);
+    for (int i = 0; i < 4; i++) { /* pairs of rows 0 1, 2 3, ...: columns 0 to 3 and 4 to 7 */
+        b[i] = _mm_unpacklo_epi16(a[2 * i], a[2 * i + 1]);
+        b[i + 4] = _mm_unpackhi_epi16(a[2 * i], a[2 * i + 1]);
+    }
+    for (int half = 0; half < 8; half += 4)
+        for (int i = 0; i < 2; i++) { /* two columns of four rows */
+            a[half + i] = _mm_unpacklo_epi32(b[half + 2 * i], b[half + 2 * i + 1]);
+            a[half + i + 2] = _mm_unpackhi_epi32(b[half + 2 * i], b[half + 2 * i + 1]);
+        }
+    for (int i = 0; i < 4; i++) {
+        _mm_storeu_si128((__m128i *)(void *)h[2 * i], _mm_unpacklo_epi64(a[2 * i], a[2 * i + 1]));
+        _mm_storeu_si128((__m128i *)(void *)h[2 * i + 1], _mm_unpackhi_epi64(a[2 * i], a[2 * i + 1]));
+    }
+#else
     for (int r = 0; r < 8; r++) {
         uint16_t t[8];
         memcpy(t, rows[r], 16);
         for (int k = 0; k < 8; k++)
             h[k][r] = t[k];
     }
+#endif
+}
+
+static void
+widen_turned(float *restrict d, uint32_t n, const uint8_t *const *rows, bool bf16)
+{
+    uint16_t h[8][8];
+    turn_codes(h, rows);
     for (int k = 0; k < 8; k++)
         widen(d + (size_t)k * n, (const uint8_t *)h[k], bf16);
 }
 
-/* A block of 16 columns and some rows stays in registers; k ascending for each element. */
-#if defined(__AVX512F__)
-enum { BLOCK_ROWS = 8 };
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 #else
-enum { BLOCK_ROWS = 4 };
+#define ALWAYS_INLINE inline
+#endif
+
+/* A block of some rows and columns stays in registers; k ascending for each element. */
+#if defined(__AVX512F__)
+enum { BLOCK_ROWS = 8, BLOCK_PANELS = 2 };
+#else
+enum { BLOCK_ROWS = 4, BLOCK_PANELS = 1 };
 #endif
 #if defined(__GNUC__)
 typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
@@ -44,42 +81,100 @@ typedef struct sixteen {
 } sixteen;
 #endif
 
-static inline void
-multiply_block(float *restrict d, const float *restrict x, const float *restrict y, uint32_t n)
+/* s += x * y; exact: the product is, so that one rounding gives the bits that two give. */
+#if defined(__AVX512F__)
+#define ADD_PRODUCT(s, x, y, exact)                                                      \
+    do {                                                                                 \
+        if (exact)                                                                       \
+            (s) = (sixteen)_mm512_fmadd_ps(_mm512_set1_ps(x), (__m512)(y), (__m512)(s)); \
+        else                                                                             \
+            (s) += (x) * (y);                                                            \
+    } while (0)
+#else
+#define ADD_PRODUCT(s, x, y, exact) ((void)(exact), (s) += (x) * (y))
+#endif
+#define UNROLLED(i, n) _Pragma("GCC unroll 8") for (int i = 0; i < (n); i++)
+
+static ALWAYS_INLINE void
+multiply_block(float *restrict d, uint32_t pitch, const float *restrict x, uint32_t x_pitch, const float *restrict y,
+               uint32_t nk, const int panels, const bool exact)
 {
 #if defined(__GNUC__)
-    sixteen s[BLOCK_ROWS];
-    for (int r = 0; r < BLOCK_ROWS; r++)
-        s[r] = *(const sixteen *)(const void *)(d + (size_t)r * n);
-    for (int k = 0; k < 16; k++) {
-        sixteen b = *(const sixteen *)(const void *)(y + (size_t)k * n);
-        for (int r = 0; r < BLOCK_ROWS; r++)
-            s[r] += x[r * 16 + k] * b;
+    sixteen s[BLOCK_ROWS][BLOCK_PANELS], b[BLOCK_PANELS];
+    UNROLLED(r, BLOCK_ROWS)
+    {
+        UNROLLED(p, panels)
+        {
+            s[r][p] = *(const sixteen *)(const void *)(d + (size_t)r * pitch + 16 * p);
+        }
     }
-    for (int r = 0; r < BLOCK_ROWS; r++)
-        *(sixteen *)(void *)(d + (size_t)r * n) = s[r];
+    for (uint32_t k = 0; k < nk; k++) {
+        UNROLLED(p, panels)
+        {
+            b[p] = *(const sixteen *)(const void *)(y + ((size_t)p * nk + k) * 16);
+        }
+        UNROLLED(r, BLOCK_ROWS)
+        {
+            UNROLLED(p, panels)
+            {
+                ADD_PRODUCT(s[r][p], x[(size_t)r * x_pitch + k], b[p], exact);
+            }
+        }
+    }
+    UNROLLED(r, BLOCK_ROWS){UNROLLED(p, panels){sixteen *to = (sixteen *)(void *)(d + (size_t)r * pitch + 16 * p);
+    *to = s[r][p];
+}
+}
 #else
-    for (int r = 0; r < BLOCK_ROWS; r++)
-        for (int k = 0; k < 16; k++)
-            for (int i = 0; i < 16; i++)
-                d[(size_t)r * n + i] += x[r * 16 + k] * y[(size_t)k * n + i];
+    (void)exact;
+    for (int p = 0; p < panels; p++)
+        for (int r = 0; r < BLOCK_ROWS; r++)
+            for (uint32_t k = 0; k < nk; k++)
+                for (int i = 0; i < 16; i++)
+                    d[(size_t)r * pitch + 16 * p + i] += x[(size_t)r * x_pitch + k] * y[((size_t)p * nk + k) * 16 + i];
 #endif
 }
 
-/* n is a multiple of 8. */
-static void
-multiply(float *restrict d, const float *restrict x, const float *restrict y, uint32_t n)
+static ALWAYS_INLINE void
+multiply_all(float *restrict d, uint32_t pitch, const float *restrict x, uint32_t x_pitch, const float *restrict y,
+             uint32_t nk, uint32_t n, const bool exact)
 {
     uint32_t c = 0;
-    for (; c + 16 <= n; c += 16)
-        for (int r = 0; r < 16; r += BLOCK_ROWS)
-            multiply_block(d + (size_t)r * n + c, x + (size_t)r * 16, y + c, n);
-    for (; c < n; c += 8)
-        for (int r = 0; r < 16; r++)
-            for (int k = 0; k < 16; k++)
-                for (int i = 0; i < 8; i++)
-                    d[(size_t)r * n + c + (uint32_t)i] += x[r * 16 + k] * y[(size_t)k * n + c + (uint32_t)i];
+    for (; c + 16 * BLOCK_PANELS <= n; c += 16 * BLOCK_PANELS)
+        for (uint32_t r = 0; r < 16; r += BLOCK_ROWS)
+            multiply_block(d + (size_t)r * pitch + c, pitch, x + (size_t)r * x_pitch, x_pitch, y + (size_t)c * nk, nk,
+                           BLOCK_PANELS, exact);
+    for (; c < n; c += 16)
+        for (uint32_t r = 0; r < 16; r += BLOCK_ROWS)
+            multiply_block(d + (size_t)r * pitch + c, pitch, x + (size_t)r * x_pitch, x_pitch, y + (size_t)c * nk, nk,
+                           1, exact);
 }
+
+static void
+multiply(float *restrict d, uint32_t pitch, const float *restrict x, uint32_t x_pitch, const float *restrict y,
+         uint32_t nk, uint32_t n, bool exact)
+{
+    if (exact)
+        multiply_all(d, pitch, x, x_pitch, y, nk, n, true);
+    else
+        multiply_all(d, pitch, x, x_pitch, y, nk, n, false);
+}
+
+/* Are the products of any two of these exact, if their codes had 8 bits of mantissa? So are 2^-50 to 2^60. */
+static bool
+within_exact(const float *v, uint32_t n)
+{
+    uint32_t bad = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t e = f32_bits(v[i]) >> 23 & 255, zero = (f32_bits(v[i]) & 0x7fffffff) == 0;
+        bad |= (e - 77 > 110) & !zero;
+    }
+    return !bad;
+}
+
+#undef ADD_PRODUCT
+#undef UNROLLED
+#undef ALWAYS_INLINE
 
 static void
 fragment_rows(float *restrict d, uint32_t n, float *restrict even, float *restrict odd, bool to_registers)

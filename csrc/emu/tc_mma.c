@@ -340,7 +340,7 @@ integer_element(const tc_mma *j, const uint32_t *x, const uint32_t *y, uint32_t 
     return (uint32_t)s;
 }
 
-/* 16-bit operands as panels of float32: to[row][16], or turned to[16][128]. */
+/* 16-bit operands as panels of float32: to[row][16], or turned to[row / 16][16][row % 16]. */
 static void
 widen_operand(const tx_isa *isa, const tc_operand *o, const uint8_t *shared, uint32_t rows, float *to, bool turned)
 {
@@ -348,16 +348,16 @@ widen_operand(const tx_isa *isa, const tc_operand *o, const uint8_t *shared, uin
     bool bf16 = o->fmt == FM_BF16;
     for (uint32_t r = 0; r < rows; r += 8)
         for (uint32_t k = 0; k < 16; k += 8) {
+            float *at = turned ? to + r / 16 * 256 + k * 16 + r % 16 : to + r * 16 + k;
             for (uint32_t i = 0; i < 8; i++)
                 piece[i] = shared - TX_SYSTEM_BYTES +
                            (o->mn_major ? tx_tc_address(&o->desc, true, r, 0, k + i, 2)
                                         : tx_tc_address(&o->desc, false, r + i, 2 * k, 0, 2));
             if (turned != o->mn_major)
-                isa->widen_turned(turned ? to + k * TMEM_LANES + r : to + r * 16 + k, turned ? TMEM_LANES : 16, piece,
-                                  bf16);
+                isa->widen_turned(at, 16, piece, bf16);
             else
                 for (uint32_t i = 0; i < 8; i++)
-                    isa->widen(turned ? to + (k + i) * TMEM_LANES + r : to + (r + i) * 16 + k, piece[i], bf16);
+                    isa->widen(at + i * 16, piece[i], bf16);
         }
 }
 
@@ -370,15 +370,17 @@ multiply_halves(const tx_vm *vm, const tc_mma *j)
         widen_operand(vm->isa, &j->b, j->cta[p]->shared, j->n / j->nctas, x + p * j->n / j->nctas * 16, false);
     for (uint32_t i = 0; i < j->n * 16u && j->a.negate != j->b.negate; i++)
         x[i] = -x[i];
+    bool known = j->a.fmt == FM_F16, ranged = known || vm->isa->within_exact(x, j->n * 16u);
     for (uint32_t p = 0; p < j->nctas; p++) {
         tx_tmem *t = j->cta[p]->engine->tmem;
         widen_operand(vm->isa, &j->a, j->cta[p]->shared, TMEM_LANES, y, true);
+        bool exact = known || (ranged && vm->isa->within_exact(y, 16 * TMEM_LANES));
         for (uint32_t c = 0; c < j->n; c += 16) {
             if (j->accumulate)
                 memcpy(d, t->cell[j->d_column + c], sizeof d);
             else
                 memset(d, 0, sizeof d);
-            vm->isa->multiply(d, x + c * 16, y, TMEM_LANES);
+            vm->isa->multiply(d, TMEM_LANES, x + c * 16, 16, y, 16, TMEM_LANES, exact);
             memcpy(t->cell[j->d_column + c], d, sizeof d);
         }
         memset(t->written[j->d_column], 255, j->n * sizeof t->written[0]);

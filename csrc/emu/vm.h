@@ -317,10 +317,14 @@ typedef struct tx_isa {
                         uint32_t shift, const tx_epoch *e, uint32_t who);
     bool (*shadow_write)(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *rwho, uint32_t n,
                          uint32_t shift, const tx_epoch *e, uint32_t who);
-    /* wgmma.c: eight 16-bit codes to float32; eight rows of eight, turned, n floats from row to row; d[16][n] += x[16][16] * y[16][n] */
+    /* wgmma.c: eight 16-bit codes to float32; eight rows of eight, turned, n floats from row to row; d[16][n] += x[16][k] * y[k][n],
+     * where n is a multiple of 16, d and x have pitches, and y lies in panels of 16 columns: [n / 16][k][16]; exact: the products
+     * are, as those of float16 are, and those of bfloat16 if all operands are within_exact */
     void (*widen)(float *d, const uint8_t *p, bool bf16);
     void (*widen_turned)(float *d, uint32_t n, const uint8_t *const *rows, bool bf16);
-    void (*multiply)(float *d, const float *x, const float *y, uint32_t n);
+    void (*multiply)(float *d, uint32_t pitch, const float *x, uint32_t x_pitch, const float *y, uint32_t k, uint32_t n,
+                     bool exact);
+    bool (*within_exact)(const float *v, uint32_t n);
     /* eight rows of eight columns, n floats from row to row, and the two registers of even and odd columns that hold them */
     void (*fragment_rows)(float *d, uint32_t n, float *even, float *odd, bool to_registers);
 } tx_isa;

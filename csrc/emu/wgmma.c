@@ -290,72 +290,190 @@ wg_slow(tx_vm *vm, const wg_job *j, tx_frag *f)
     tx_free(x);
 }
 
-/* fp32 sums of 16-bit operands: the way that speed matters on. */
-static void
-wg_fast(tx_vm *vm, const wg_job *j, tx_frag *f)
+/* fp32 sums of 16-bit operands: the way that speed matters on. The warps of a warpgroup share B, and what adds to the same
+ * registers one after the other is one product of a longer k. */
+enum { CHAIN = 4, WARPS = 4, LONG_K = 16 * CHAIN };
+
+typedef struct wg_panels {
+    float x[ROWS * LONG_K], d[ROWS * MOST_N], y[LONG_K * MOST_N];
+    bool ranged; /* y: see within_exact */
+} wg_panels;
+
+static bool
+wg_is_fast(const tx_vm *vm, const wg_job *j)
 {
-    float x[ROWS * 16], y[16 * MOST_N], d[ROWS * MOST_N];
-    const tx_cta *cta = f->warp->cta;
-    uint32_t n = j->n;
+    return (j->fmt_a == FM_F16 || j->fmt_a == FM_BF16) && j->fmt_a == j->fmt_b && !j->half && !j->sparse &&
+           !vm->o->hardware_numerics;
+}
+
+/* Rows of A, 16 products each, at x + 16 * at. */
+static void
+wg_widen_a(const tx_vm *vm, const wg_job *j, const tx_cta *cta, float *x, uint32_t pitch)
+{
     bool bf16 = j->fmt_a == FM_BF16;
-    wg_walk of_a = wg_walk_of(&j->a, 2), of_b = wg_walk_of(&j->b, 2);
     if (j->a_in_registers) {
         for (uint32_t i = 0; i < 4; i++)
             for (uint32_t l = 0; l < TX_LANES; l++)
                 for (uint32_t e = 0; e < 2; e++)
-                    x[(l / 4 + 8 * (i & 1)) * 16 + 2 * (l % 4) + 8 * (i >> 1) + e] =
+                    x[(l / 4 + 8 * (i & 1)) * pitch + 2 * (l % 4) + 8 * (i >> 1) + e] =
                         tx_dot_float(j->fmt_a, j->regs[i][l] >> 16 * e & 0xffff);
-    } else
+    } else {
+        wg_walk walk = wg_walk_of(&j->a, 2);
         EACH_CHUNK(&j->a, 2, 16, r, k)
         {
             float t[8];
-            vm->isa->widen(t, cta->shared + wg_chunk(&of_a, r, k), bf16);
+            vm->isa->widen(t, cta->shared + wg_chunk(&walk, r, k), bf16);
             for (uint32_t i = 0; i < 8; i++)
-                x[j->a.mn_major ? (r - j->a.first + i) * 16 + k : (r - j->a.first) * 16 + k + i] = t[i];
+                x[j->a.mn_major ? (r - j->a.first + i) * pitch + k : (r - j->a.first) * pitch + k + i] = t[i];
         }
-    if (j->b.mn_major) {
-        EACH_CHUNK(&j->b, 2, 16, r, k)
-        vm->isa->widen(y + k * n + r, cta->shared + wg_chunk(&of_b, r, k), bf16);
-    } else
-        for (uint32_t r = 0; r < n; r += 8)
-            for (uint32_t k = 0; k < 16; k += 8) {
-                const uint8_t *rows[8];
-                for (uint32_t i = 0; i < 8; i++)
-                    rows[i] = cta->shared + wg_chunk(&of_b, r + i, k);
-                vm->isa->widen_turned(y + k * n + r, n, rows, bf16);
+    }
+    for (uint32_t r = 0; r < ROWS && j->negate; r++)
+        for (uint32_t k = 0; k < 16; k++)
+            x[r * pitch + k] = -x[r * pitch + k];
+}
+
+/* 16 rows of B as rows of panels of 16 columns, which have nk rows each. */
+static void
+wg_widen_b(const tx_vm *vm, const wg_job *j, const tx_cta *cta, float *y, uint32_t nk)
+{
+    bool bf16 = j->fmt_a == FM_BF16;
+    wg_walk walk = wg_walk_of(&j->b, 2);
+    for (uint32_t r = 0; r < j->n; r += 8) {
+        float *to = y + (size_t)(r / 16) * nk * 16 + r % 16;
+        for (uint32_t k = 0; k < 16; k += j->b.mn_major ? 1 : 8) {
+            const uint8_t *rows[8];
+            if (j->b.mn_major) {
+                vm->isa->widen(to + k * 16, cta->shared + wg_chunk(&walk, r, k), bf16);
+                continue;
             }
-    if (j->negate)
-        for (uint32_t i = 0; i < ROWS * 16; i++)
-            x[i] = -x[i];
+            for (uint32_t i = 0; i < 8; i++)
+                rows[i] = cta->shared + wg_chunk(&walk, r + i, k);
+            vm->isa->widen_turned(to + k * 16, 16, rows, bf16);
+        }
+    }
+}
+
+static bool
+wg_ranged(const tx_vm *vm, const wg_job *j, const wg_panels *p, uint32_t nk)
+{
+    return j->fmt_b == FM_F16 || vm->isa->within_exact(p->y, (j->n + 15u) / 16 * 16 * nk);
+}
+
+static void
+wg_add(const tx_vm *vm, tx_work *const *w, uint32_t len, tx_frag *f, wg_panels *p)
+{
+    const wg_job *j = w[0]->data;
+    uint32_t n = j->n, pitch = (n + 15u) & ~15u, nk = 16 * len;
+    for (uint32_t i = 0; i < len; i++)
+        wg_widen_a(vm, w[i]->data, f->warp->cta, p->x + 16 * i, nk);
+    bool exact = j->fmt_a == FM_F16 || (p->ranged && vm->isa->within_exact(p->x, ROWS * nk));
     if (!j->accumulate)
-        memset(d, 0, ROWS * (size_t)n * sizeof *d);
-    for (uint32_t i = 0; i < n / 2 && j->accumulate; i += 2)
-        vm->isa->fragment_rows(d + i % 4 / 2 * 8 * n + i / 4 * 8, n, (float *)(void *)(f->R + j->k->out[i].reg),
-                               (float *)(void *)(f->R + j->k->out[i + 1].reg), false);
-    vm->isa->multiply(d, x, y, n);
-    for (uint32_t i = 0; i < n / 2; i += 2)
-        vm->isa->fragment_rows(d + i % 4 / 2 * 8 * n + i / 4 * 8, n, (float *)(void *)(f->R + j->k->out[i].reg),
-                               (float *)(void *)(f->R + j->k->out[i + 1].reg), true);
+        memset(p->d, 0, ROWS * (size_t)pitch * sizeof *p->d);
+    for (int to_registers = !j->accumulate; to_registers < 2; to_registers++) {
+        if (to_registers)
+            vm->isa->multiply(p->d, pitch, p->x, nk, p->y, nk, pitch, exact);
+        for (uint32_t i = 0; i < n / 2; i += 2)
+            vm->isa->fragment_rows(p->d + i % 4 / 2 * 8 * pitch + i / 4 * 8, pitch,
+                                   (float *)(void *)(f->R + j->k->out[i].reg),
+                                   (float *)(void *)(f->R + j->k->out[i + 1].reg), to_registers);
+    }
+}
+
+/* Can `b` of one warp go with `a` of another: the same B, and the same way to add? */
+static bool
+wg_alike(const wg_job *a, const wg_job *b)
+{
+    return a->b.desc == b->b.desc && a->b.mn_major == b->b.mn_major && a->n == b->n && a->fmt_a == b->fmt_a &&
+           a->accumulate == b->accumulate;
+}
+
+/* Can `b` follow `a` in one sum? */
+static bool
+wg_follows(const wg_job *a, const wg_job *b)
+{
+    if (!b->accumulate || a->n != b->n || a->fmt_a != b->fmt_a || a->k->nout != b->k->nout)
+        return false;
+    for (uint32_t i = 0; i < a->k->nout && a->k != b->k; i++)
+        if (a->k->out[i].reg != b->k->out[i].reg)
+            return false;
+    return true;
+}
+
+/* The next works of a warp, of which each follows the one before. */
+static uint32_t
+wg_chain(const tx_vm *vm, tx_work *from, uint32_t warp, uint32_t done, tx_work **chain)
+{
+    uint32_t n = 0;
+    for (tx_work *w = from; w && n < CHAIN; w = w->next) {
+        if (w->end != TX_END_WGMMA || w->performed || w->group >= done || w->thread / TX_LANES != warp)
+            continue;
+        if (!wg_is_fast(vm, w->data) || (n && !wg_follows(chain[n - 1]->data, w->data)))
+            break;
+        chain[n++] = w;
+    }
+    return n;
+}
+
+static void
+wg_perform_fast(tx_vm *vm, tx_work *w, uint32_t done)
+{
+    tx_cta *cta = w->cta;
+    uint32_t warp = w->thread / TX_LANES, lead_len, len, last = warp | 3;
+    tx_work *lead[CHAIN], *chain[CHAIN];
+    wg_panels *p = tx_malloc(sizeof *p);
+    if (!p) {
+        tx_vm_nomem(vm);
+        return;
+    }
+    lead_len = wg_chain(vm, w, warp, done, lead);
+    if (((const wg_job *)w->data)->n % 16)
+        memset(p->y, 0, sizeof p->y);
+    for (uint32_t i = 0; i < lead_len; i++)
+        wg_widen_b(vm, lead[i]->data, cta, p->y + 256 * i, 16 * lead_len);
+    p->ranged = wg_ranged(vm, w->data, p, 16 * lead_len);
+    wg_add(vm, lead, lead_len, cta->warps[warp].frag[0], p);
+    for (uint32_t v = warp + 1; v <= last && v < cta->nwarps; v++) {
+        bool alike = cta->warps[v].nfrags == 1;
+        len = alike ? wg_chain(vm, cta->engine->first, v, done, chain) : 0;
+        alike = len == lead_len;
+        for (uint32_t i = 0; alike && i < len; i++)
+            alike = wg_alike(lead[i]->data, chain[i]->data);
+        if (alike)
+            wg_add(vm, chain, len, cta->warps[v].frag[0], p);
+        for (uint32_t i = 0; alike && i < len; i++)
+            chain[i]->performed = true;
+    }
+    for (uint32_t i = 0; i < lead_len; i++)
+        lead[i]->performed = true;
+    tx_free(p);
 }
 
 static void
 wg_perform(tx_vm *vm, tx_work *w, tx_frag *f)
 {
-    const wg_job *j = w->data;
-    bool sixteen = (j->fmt_a == FM_F16 || j->fmt_a == FM_BF16) && j->fmt_a == j->fmt_b;
-    if (sixteen && !j->half && !j->sparse && !vm->o->hardware_numerics)
-        wg_fast(vm, j, f);
-    else
-        wg_slow(vm, j, f);
+    wg_panels *p = wg_is_fast(vm, w->data) ? tx_malloc(sizeof *p) : NULL;
+    if (!p) {
+        wg_slow(vm, w->data, f);
+        return;
+    }
+    if (((const wg_job *)w->data)->n % 16)
+        memset(p->y, 0, sizeof p->y);
+    wg_widen_b(vm, w->data, f->warp->cta, p->y, 16);
+    p->ranged = wg_ranged(vm, w->data, p, 16);
+    wg_add(vm, &w, 1, f, p);
+    tx_free(p);
 }
 
-/* The whole warp does its part; lanes that have parted each find it in their own frame. */
+/* The whole warp does its part; lanes that have parted each find it in their own frame. done: groups before this may go along. */
 static void
-wg_perform_warp(tx_vm *vm, tx_work *w)
+wg_perform_warp(tx_vm *vm, tx_work *w, uint32_t done)
 {
     tx_warp *warp = &w->cta->warps[w->thread / TX_LANES];
-    for (uint32_t i = 0; i < warp->nfrags && !w->performed; i++)
-        wg_perform(vm, w, warp->frag[i]);
+    if (warp->nfrags == 1 && wg_is_fast(vm, w->data))
+        wg_perform_fast(vm, w, done);
+    else
+        for (uint32_t i = 0; i < warp->nfrags && !w->performed; i++)
+            wg_perform(vm, w, warp->frag[i]);
     w->performed = true;
 }
 
@@ -522,11 +640,6 @@ TX_PTX_AGENT(wgmma)
     if (!tx_act_whole(a) || (!j.a_in_registers && !wg_inside(a, &j.a, j.es, j.kk, "A")) ||
         !wg_inside(a, &j.b, j.es, j.kb, "B"))
         return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
-    if (!vm->late && !vm->hooks) { /* nobody can tell */
-        tx_work at_once = {.data = &j};
-        wg_perform(vm, &at_once, a->f);
-        return TX_RUN_ON;
-    }
     uint32_t chunks = vm->hooks ? (ROWS * j.kk + (uint32_t)j.n * j.kb) * j.es / 16 : 0;
     tx_work *w = tx_work_new(a, 0, TX_END_WGMMA, chunks, sizeof j);
     if (!w)
@@ -547,7 +660,7 @@ TX_PTX_AGENT(wgmma)
             return TX_RUN_STOP;
         }
     }
-    if (!vm->late) {
+    if (!vm->late && vm->hooks) { /* else nobody can tell */
         wg_perform(vm, w, a->f);
         w->performed = true;
     }
@@ -600,7 +713,7 @@ TX_PTX_AGENT(wgmma_wait)
         if (w->end != TX_END_WGMMA || index / 4 != group || w->group >= done)
             continue;
         if (!w->performed)
-            wg_perform_warp(vm, w);
+            wg_perform_warp(vm, w, done);
         for (uint32_t i = 0; i < w->nsrc; i++)
             tx_shadow_done_read(vm, &w->src[i], unit, w->site);
         w->nsrc = 0;

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import kernels
+import ml_dtypes
 import numpy as np
+import program_kernels
 import pytest
 
 import tirx
@@ -69,3 +71,32 @@ def test_variants_agree_bit_for_bit(variant, monkeypatch):
 def test_all_kernels_of_the_suite_run_on_each(name, variant, monkeypatch):
     monkeypatch.setenv("TIRX_EMU_ISA", variant)
     kernels.run(name)
+
+
+@pytest.mark.parametrize("name", ["hopper_gemm", "blackwell_gemm"])
+def test_matrix_units_give_the_same_bits(name, monkeypatch):
+    """Products are fused with sums only where the product is exact: here some of bfloat16's are subnormal."""
+    gemm = program_kernels.module(f"examples/{name}.py").gemm
+    exe = tirx.compile(gemm.specialize(dtype="bfloat16", SMS=4), target="cpu")
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((n, 72)).astype("float32") for n in (136, 264))
+    a[5] *= 1e-25
+    b[7] *= 1e-18
+    a[6] *= 3e30
+    args = [x.astype(ml_dtypes.bfloat16) for x in (a, b)]
+
+    def out(**how):
+        c = np.zeros((136, 264), ml_dtypes.bfloat16)
+        exe(*args, c, **how)
+        return c
+
+    monkeypatch.setenv("TIRX_EMU_ISA", "base")
+    want = out(check=False)
+    product = args[0].astype("float64") @ args[1].astype("float64").T
+    assert 0 < abs(product[5, 7]) < 1e-40  # below the normal numbers
+    np.testing.assert_allclose(want.astype("float64"), product, rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(want.astype("float64")[5], product[5], rtol=5e-2, atol=1e-27)
+    for variant in VARIANTS:
+        monkeypatch.setenv("TIRX_EMU_ISA", variant)
+        assert out(check=False).tobytes() == want.tobytes()
+    assert out().tobytes() == want.tobytes()
