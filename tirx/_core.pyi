@@ -192,7 +192,8 @@ class Buffer:
     name: str
     dtype: str
     shape: tuple  # int | Expr
-    strides: tuple | None
+    strides: tuple  # int | Expr
+    given_strides: tuple | None  # None for dense row-major
     elem_offset: Any  # int | Expr; found from the other where that was given
     byte_offset: Any  # int | Expr
     data: Expr

@@ -124,9 +124,7 @@ check_index(tx_ctx *c, const tx_buffer *b, uint32_t dim, const tx_node *idx)
     if (!(idx = tx_typed(c, idx)))
         return NULL;
     if (tx_is_bool(idx->dtype))
-        idx = tx_cast(c, TX_I32, idx);
-    if (!idx)
-        return NULL;
+        return tx_fail(c, tx_place_of(c, idx), TX_E_INDEX_BOOL, (int)dim, b->name->text);
     if (!tx_is_int(idx->dtype) || tx_bits(idx->dtype) > 64)
         return tx_fail(c, tx_place_of(c, idx), TX_E_INDEX_NOT_INT, (int)dim, b->name->text,
                        tx_dtype_name(c, idx->dtype));

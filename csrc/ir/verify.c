@@ -148,7 +148,15 @@ verify_use_var(verifier *v, const tx_var *var, const tx_node *where)
         return;
     }
     if (!d) {
-        verify_fault(v, verify_place(v, where), TX_E_VAR_UNDEFINED, var->name, v->at, NULL);
+        tx_sb sb = {0};
+        const char *at = path_text(v, v->at, &sb), *t = tx_dtype_name(v->c, var->dtype);
+        tx_sb help = {0};
+        if (var->kind == TX_VAR_FREE && tx_is_int(var->dtype))
+            tx_sb_f(&help, "a size is T.int32() or T.int64(); a variable is written %s: T.%s = ...", var->name->text,
+                    t);
+        tx_fail_help(v->c, verify_place(v, where), help.n && !help.failed ? help.text : NULL, TX_E_VAR_UNDEFINED,
+                     var->name ? var->name->text : "v", at);
+        tx_sb_free(&sb), tx_sb_free(&help);
         return;
     }
     verify_fault(v, verify_place(v, where), TX_E_VAR_OUT_OF_SCOPE, var->name, v->at, d->at);

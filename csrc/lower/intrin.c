@@ -17,6 +17,11 @@ ceildiv(tx_rewriter *r, const tx_node *n)
     a = n->arg[0];
     b = n->arg[1];
     c->span = n->span;
+    if (tx_const_i64(b, &k) &&
+        k == 0) { /* zero came to light in lowering: the division by it is what it is at run time */
+        const tx_node *args[] = {a, b};
+        return tx_make_at(c, n->span, TX_OP_FLOORDIV, n->dtype, (tx_payload){0}, args, 2);
+    }
     if (tx_const_i64(b, &k) && k > 0 && tx_lanes(n->dtype) == 1 && tx_int_limits(n->dtype, &lo, &hi)) {
         tx_bounds bound = tx_bounds_of(((tx_scoped *)r->self)->facts, a);
         if (bound.lo >= 0 && tx_add_i64(bound.hi, k - 1, &room) && (uint64_t)room <= hi)

@@ -409,9 +409,28 @@ pybuf_get_shape(PyObject *self, void *Py_UNUSED(closure))
 }
 
 static PyObject *
-pybuf_get_strides(PyObject *self, void *Py_UNUSED(closure))
+pybuf_get_given_strides(PyObject *self, void *Py_UNUSED(closure))
 {
     return BUF(self)->strides ? tx_py_tuple_of(BCTX(self), BUF(self)->strides, BUF(self)->rank) : Py_NewRef(Py_None);
+}
+
+/* Those of a dense buffer are products of its extents. */
+static PyObject *
+pybuf_get_strides(PyObject *self, void *Py_UNUSED(closure))
+{
+    tx_py_context *ctx = BCTX(self);
+    const tx_buffer *b = BUF(self);
+    const tx_node *dense[TX_MAX_RANK], *n;
+
+    if (b->strides)
+        return tx_py_tuple_of(ctx, b->strides, b->rank);
+    for (uint32_t i = b->rank; i-- > 0;) {
+        n = i + 1 == b->rank ? tx_int(ctx->c, b->shape[i]->dtype, 1)
+                             : tx_binary(ctx->c, TX_OP_MUL, dense[i + 1], b->shape[i + 1]);
+        if (!(dense[i] = n))
+            return tx_py_raise(ctx);
+    }
+    return tx_py_tuple_of(ctx, dense, b->rank);
 }
 
 /* Where the other kind of offset was given, it is found from that. */
@@ -551,7 +570,8 @@ static PyGetSetDef pybuf_getset[] = {
     {"name", pybuf_get_name, NULL, "its name", NULL},
     {"dtype", pybuf_get_dtype, NULL, "dtype of an element", NULL},
     {"shape", pybuf_get_shape, NULL, "extents: int where constant, else Expr", NULL},
-    {"strides", pybuf_get_strides, NULL, "strides in elements, or None for dense row-major", NULL},
+    {"strides", pybuf_get_strides, NULL, "strides in elements, computed for dense row-major", NULL},
+    {"given_strides", pybuf_get_given_strides, NULL, "strides that were given, or None for dense row-major", NULL},
     {"elem_offset", pybuf_get_elem_offset, NULL, "offset of the first element, in elements", NULL},
     {"byte_offset", pybuf_get_byte_offset, NULL, "offset of the first element, in bytes", NULL},
     {"data", pybuf_get_data, NULL, "base pointer", NULL},

@@ -356,6 +356,11 @@ def test_no_negative_index():
     refused("B[tx] = A[32]  # <--", "index 32 is outside 0..31")
 
 
+def test_no_boolean_index():
+    refused("B[tx] = A[tx > 3]  # <--", "must be an integer, got a boolean")
+    refused("A[A[tx] > 3] = 1  # <--", "must be an integer, got a boolean")
+
+
 @T.inline
 def double(x):
     x = x * 2
@@ -397,6 +402,15 @@ def test_loop_bounds_once():
 
     a = (np.arange(32, dtype=np.int32) % 7) - 2
     np.testing.assert_array_equal(run(k, a, one()), [one_thread(x) for x in a.tolist()])
+
+    @T.prim_func
+    def down(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        for i in range(T.uint32(3), -1, -1):
+            B[tx] = B[tx] * 10 + T.cast(i, "int32")
+
+    np.testing.assert_array_equal(run(down, one(), 0 * one()), 3210)
 
 
 def test_grid_break():
@@ -548,6 +562,7 @@ def test_device_assert():
         run(k, -a, one())
     assert info.value.kind == "assert"
     assert "negative input" in str(info.value)
+    refused('assert A[tx] >= 0, ("NoError", ["text"])  # <--', "'NoError' is not the name of a Python exception")
 
 
 def test_thread_return():

@@ -323,7 +323,7 @@ def test_threads_may_look_at_one_function():
 def test_what_a_function_and_its_buffers_say():
     assert [name for name, _ in f.params] == ["A", "n", "s"]
     A = f.params[0][1]
-    assert (A.name, A.dtype, A.shape, A.strides, A.elem_offset) == ("A", "float32", (64, 4), None, 0)
+    assert (A.name, A.dtype, A.shape, A.given_strides, A.elem_offset) == ("A", "float32", (64, 4), None, 0)
     assert A.scope() == "global"
     assert (A.data_alignment, A.offset_factor, A.layout, A.allocated_addr) == (0, 1, "default", [])
     assert A.data.dtype == "handle" and A.data.elem == "float32"

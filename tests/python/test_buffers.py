@@ -33,7 +33,7 @@ def test_attributes(ctx, buffer, var):
     assert a.layout == "default" and buffer("B", 4, layout=None).layout is None
     assert a.allocated_addr == [] and buffer("T", (1, 4), scope="tmem", allocated_addr=8).allocated_addr == [8]
     b = buffer("B", 7)
-    assert (b.shape, b.strides, b.elem_offset, b.dtype, b.scope()) == ((7,), None, 0, "float32", "global")
+    assert (b.shape, b.given_strides, b.elem_offset, b.dtype, b.scope()) == ((7,), None, 0, "float32", "global")
     assert repr(a) == "Buffer(A: (n, 4), float16, shared)"
     assert buffer("C", ()).shape == ()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
-from script.kernels import body, kernel, printed
+from script.kernels import body, kernel, printed, run
 
 import tirx
 from tirx.script import tirx as T
@@ -237,9 +238,10 @@ def test_kernels_in_a_class_that_is_no_module():
 @pytest.mark.parametrize(
     "loop, message",
     [
-        ("range(T.uint32(3), T.uint32(0), -1)", "cannot make uint from negative value -1"),
-        ("range(T.uint32(3), T.uint32(0), T.int32(-2))", "cannot make uint from negative value -2"),
-        ("T.serial(3, 0, step=-1, dtype='uint32')", "cannot make uint from negative value -1"),
+        ("range(T.uint64(3), T.uint64(0), -1)", "cannot make uint from negative value -1"),
+        ("range(T.uint32(3), -2, T.int32(-2))", "cannot make uint from negative value -2"),
+        ("T.serial(-3, -8, step=-1, dtype='uint32')", "cannot make uint from negative value -3"),
+        ("range(256, T.uint8(3), -1)", "Literal value 256 exceeds maximum of uint8"),
         ("range(-1, T.uint32(3))", "cannot make uint from negative value -1"),
         ("T.serial(2**40, dtype='int32')", "Literal value 1099511627776 exceeds maximum of int32"),
     ],
@@ -247,3 +249,78 @@ def test_kernels_in_a_class_that_is_no_module():
 def test_numbers_of_a_loop_fit_its_dtype(loop, message):
     with pytest.raises(tirx.DiagnosticValueError, match=re.escape(message)):
         kernel(f"for i in {loop}:\n    B[tx] = 1")
+
+
+UNSIGNED_DOWN = [  # start, stop, step, dtype of the bounds
+    (5, 0, -1, "uint32"),
+    (5, -1, -1, "uint32"),
+    (0, -1, -1, "uint32"),
+    (0, 0, -1, "uint32"),
+    (3, 7, -1, "uint32"),
+    (250, 3, -60, "uint8"),
+    (9, 2, -3, "uint16"),
+    (2**32 - 1, 2**32 - 4, -1, "uint32"),
+]
+
+
+@pytest.mark.parametrize("dialect", ["g1", "g2"])
+@pytest.mark.parametrize(("start", "stop", "step", "dtype"), UNSIGNED_DOWN)
+def test_unsigned_bounds_count_down(start, stop, step, dtype, dialect):
+    """A step of -1 has no place in an unsigned dtype; the turns are Python's all the same."""
+    expected, count = 0, 0
+    for i in range(start, stop, step):
+        expected, count = (expected * 31 + i) & 0xFFFFFFFF, count + 1
+    text = f"""
+        n: T.{dtype} = {start}
+        sum: T.uint32 = 0
+        count: T.int32 = 0
+        for i in LOOP:
+            sum = sum * T.uint32(31) + T.cast(i, "uint32")
+            count += 1
+        B[tx] = T.reinterpret("int32", sum)
+        A[tx] = count
+    """
+    loops = [f"range(n, {stop}, {step})", f"T.serial(n, {stop}, step={step})"]
+    if stop >= 0:
+        loops += [f"range({start}, T.{dtype}({stop}), {step})", f"T.unroll(T.{dtype}({start}), {stop}, step={step})"]
+    for loop in loops:
+        a, b = run(kernel(text.replace("LOOP", loop), dialect))
+        assert (int(a[0]), int(b[0]) & 0xFFFFFFFF) == (count, expected), loop
+
+
+def test_a_loop_that_counts_down_has_the_dtype_that_was_asked_for():
+    f = kernel("for i in T.serial(4, 0, step=-1, dtype='uint32'):\n    B[tx] += T.cast(i - 5 > 0, 'int32')")
+    assert run(f)[1][0] == 4  # 4 - 5 wraps
+
+
+@pytest.mark.parametrize("divisor", ["i", "z"])
+def test_a_zero_that_unrolling_brings_to_light_is_one_at_run_time(divisor):
+    text = f"z = 0\nfor i in T.unroll(2):\n    if tx > 70:\n        B[tx] = T.ceildiv(tx, {divisor})\n    A[tx] = 1"
+    f = kernel(text)
+    assert (run(f)[0] == 1).all()  # nobody divides
+    tirx.compile(f, target="cuda:sm_90").cubin  # noqa: B018
+    with pytest.raises(tirx.EmulationError, match="integer division by zero"):
+        run(kernel(text.replace("tx > 70", "tx < 3")))
+
+
+def test_strides_of_dense_buffers_are_known():
+    text = """
+        V = A.view(2, 8, 4)
+        W = V.permute(2, 0, 1)
+        B[tx] = A.strides[0] * 1000 + V.strides[0] * 100 + V.strides[1] * 10 + V.strides[2] + W.strides[0] * 7
+    """
+    assert run(kernel(text))[1][0] == 1000 + 3200 + 40 + 1 + 7
+    f = tirx.from_source("""
+@T.prim_func
+def k(A: T.Buffer(("n", "m"), "int32"), B: T.Buffer((4,), "int32"), z: T.Buffer((), "int32")):
+    m = T.int32()
+    T.device_entry()
+    tx = T.thread_id([1])
+    B[0] = A.strides[0]
+    B[1] = A.strides[1]
+    B[2] = len(z.strides) if False else 5
+""")
+    b = np.zeros(4, np.int32)
+    tirx.compile(f, target="cpu")(np.zeros((3, 7), np.int32), b, np.zeros((), np.int32))
+    assert b.tolist() == [7, 1, 5, 0]
+    assert f.params[1][1].strides == (1,) and f.params[1][1].given_strides is None

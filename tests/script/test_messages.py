@@ -7,10 +7,12 @@ TIRX_GOLDEN=write the messages are written anew; read them before keeping them.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tirx
@@ -51,7 +53,37 @@ class Forgetful(Lost):
         self.kept.view(2, 2)
 
 
-VARIABLES = {"holder": Holder(), "helper": helper, "Lost": Lost, "Forgetful": Forgetful, "table": {"a": 1}, "N": 16}
+def endless(x):
+    return endless(x + 1)
+
+
+def turn_about(x):
+    return and_back(x)
+
+
+def and_back(x):
+    return turn_about(x)
+
+
+@T.prim_func
+def kernel(A: T.Buffer((64,), "float32")):
+    T.device_entry()
+    A[T.thread_id([64])] = 0.0
+
+
+VARIABLES = {
+    "holder": Holder(),
+    "helper": helper,
+    "Lost": Lost,
+    "Forgetful": Forgetful,
+    "table": {"a": 1},
+    "N": 16,
+    "math": math,
+    "np": np,
+    "endless": endless,
+    "turn_about": turn_about,
+    "kernel": kernel,
+}
 
 
 def blocks() -> list[tuple[str, str, str]]:

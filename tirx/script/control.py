@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from tirx import _core
@@ -98,9 +99,23 @@ def Return(value: Any = None) -> Receipt:
     return RECEIPT
 
 
+def check_kind(kind: str) -> None:
+    """The kind of an assertion is the name of an exception of Python's own: host code raises it."""
+    found = getattr(builtins, kind, None) if isinstance(kind, str) else None
+    if isinstance(found, type) and issubclass(found, BaseException):
+        return
+    import difflib
+
+    known = [n for n, x in vars(builtins).items() if isinstance(x, type) and issubclass(x, Exception)]
+    close = difflib.get_close_matches(kind, known, 1, 0.7)
+    help = f"did you mean '{close[0]}'?" if close else 'such as "ValueError"'
+    state.fail("ASSERT_KIND_UNKNOWN", kind, help=help)
+
+
 def Assert(condition: Any, message: Any = "") -> Receipt:
     """A check at run time."""
     kind, parts = message if isinstance(message, tuple) else ("AssertionError", [message] if message else [])
+    check_kind(kind)
     if state.is_ir(condition):
         state.builder("T.Assert").assert_(condition, kind, list(parts))
     elif not condition:

@@ -23,7 +23,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from tirx import _core
-from tirx.script import symbols
+from tirx.script import libraries, symbols
 from tirx.script.ops import Receipt
 from tirx.script.recovery import Followed
 from tirx.script.scope import MISSING, Failed, Lost, Names
@@ -234,7 +234,20 @@ class Expressions:
         import difflib
 
         close = difflib.get_close_matches(name, names, 1, 0.75)
-        self.ctx.fail("UNDEFINED_NAME", name, "", help=f"did you mean '{close[0]}'?" if close else None)
+        help = self.called_directly(name) or (f"did you mean '{close[0]}'?" if close else None)
+        self.ctx.fail("UNDEFINED_NAME", name, "", help=help)
+
+    def called_directly(self, name: str) -> str | None:
+        """A hint for the kernel's own name, and for those of functions that stand in the same module."""
+        module = self.scope.get("cls")
+        members = getattr(getattr(module, "_tirx_module", None), "members", {})
+        if name in members:
+            return f"a function of the same module is called by the class: {module._tirx_module.name}.{name}(...)"
+        if name == self.function_name:
+            return (
+                "a kernel cannot call itself: use a loop, or an @T.inline function that ends while the kernel is built"
+            )
+        return None
 
     def attribute(self, node: ast.Attribute) -> Any:
         owner = self.value(node.value)
@@ -575,13 +588,26 @@ class Expressions:
         if replaced is not None:
             return replaced(self, *args, **keywords)
         cls = function.__class__
-        if cls is FunctionType and not (function.__module__ or "").startswith("tirx."):
-            return self.call_helper(function, args, keywords)
+        if cls is FunctionType:
+            if not (function.__module__ or "").startswith("tirx."):
+                return self.call_helper(function, args, keywords)
+        elif libraries.is_mathematics(function) and any(isinstance(a, (*IR, Region)) for a in args):
+            what, instead = libraries.instead_of(function)
+            self.ctx.fail(
+                "BUILTIN_AT_RUN_TIME",
+                what,
+                describe(next(a for a in args if isinstance(a, (*IR, Region)))),
+                help=instead,
+            )
         expand = getattr(function, "_tirx_expand", None)
         if expand is not None:
             return expand(self, args, keywords)
         if not callable(function):
             self.ctx.fail("BAD_CALL", f"{_describe(function)} is not callable")
+        if cls is _core.Function:
+            help = "decorate it with @T.inline, or put both into a module, @I.ir_module, and call Module.%s(...)"
+            name = function.__name__
+            self.ctx.fail("BAD_CALL", f"'{name}' is a kernel of its own and not called in another", help=help % name)
         if function.__class__ is BuiltinFunctionType:
             self.check_method(function)
         try:

@@ -356,16 +356,36 @@ class Loop(ForFrame):
                     and "float" not in getattr(bound, "dtype", "")
                 ):
                     state.fail("UNROLL_DYNAMIC")
-        return b.open_for(
-            name,
-            self.start,
-            self.stop,
-            self.step,
-            kind=self.kind,
-            unroll=self.unroll,
-            annotations=self.annotations,
-            dtype=self.dtype,
-        )
+        downwards = self._unsigned_downwards()
+        if downwards is not None:
+            # the turns are Python's also where the step has no place in the dtype
+            start, stop = (x if isinstance(x, int) else _core.cast(b.ctx, "int64", x) for x in (self.start, self.stop))
+            turn = self._open_for(b, name + "_down", start, stop, None)
+            return b.bind(name, turn, downwards)
+        return self._open_for(b, name, self.start, self.stop, self.dtype)
+
+    def _open_for(self, b: Any, name: str, start: Any, stop: Any, dtype: Any) -> Any:
+        more = {"kind": self.kind, "unroll": self.unroll, "annotations": self.annotations, "dtype": dtype}
+        return b.open_for(name, start, stop, self.step, **more)
+
+    def _unsigned_downwards(self) -> str | None:
+        """The dtype of the variable of a loop that counts down over unsigned bounds of up to 32 bits."""
+        step = getattr(self.step, "value", None) if isinstance(self.step, _core.Expr) else self.step
+        if not isinstance(step, int) or step >= 0:
+            return None
+        bounds = [x.dtype for x in (self.start, self.stop) if isinstance(x, (_core.Expr, _core.Buffer))]
+        dtypes = {_core.parse_dtype(self.dtype)} if self.dtype is not None else set(bounds)
+        if not dtypes or not dtypes <= {"uint8", "uint16", "uint32"}:
+            return None
+        bits = max(int(t[4:]) for t in dtypes)
+        if (
+            isinstance(self.start, int)
+            and not 0 <= self.start < 2**bits
+            or isinstance(self.stop, int)
+            and self.stop < -1
+        ):
+            return None  # a number that does not fit is told
+        return f"uint{bits}"
 
     @property
     def what(self) -> str:  # type: ignore[override]

@@ -29,10 +29,11 @@ _RECURSION = 12000
 class Expansion:
     """One call of an inline function that is being expanded."""
 
-    __slots__ = ("depth", "function", "result", "run_time")
+    __slots__ = ("depth", "function", "outer", "result", "run_time")
 
-    def __init__(self, function: Inline, run_time: int, depth: int):
+    def __init__(self, function: Inline, run_time: int, depth: int, outer: Expansion | None = None):
         self.function = function
+        self.outer = outer
         self.result: Any = None
         self.run_time = run_time
         self.depth = depth
@@ -232,11 +233,20 @@ class Functions(Statements):
         outer = self.inlined
         depth = 1 if outer is None else outer.depth + 1
         if depth > self.max_inline_depth:
-            self.ctx.fail("INLINE_RECURSION", function.__name__)
+            self.ctx.fail("INLINE_RECURSION", function.__name__, help=self.round_of_inlines(function))
         if depth == _MANY:
             with deep_recursion:
                 return self.expand_here(function, scope, depth)
         return self.expand_here(function, scope, depth)
+
+    def round_of_inlines(self, function: Inline | None = None) -> str | None:
+        """The inline functions that call each other without end, in words."""
+        names: list[str] = [] if function is None else [function.__name__]
+        around = self.inlined
+        while around is not None and names.count(names[0] if names else "") < 2:
+            names.append(around.function.__name__)
+            around = around.outer
+        return f"the calls go round: {' -> '.join(reversed(names))}" if len(names) > 1 else None
 
     def expand_here(self, function: Inline, scope: Scope, depth: int) -> Any:
         place = function._file
@@ -246,7 +256,7 @@ class Functions(Statements):
             index, path = place.index, place.path
         saved = (self.scope, self.inlined, self.loops, self.hoists, self.operands, self.file_name, self.line_offset)
         saved_place = self.file
-        expansion = Expansion(function, self.run_time, depth)
+        expansion = Expansion(function, self.run_time, depth, self.inlined)
         self.ctx.push_inline(index, function.__name__, 0, place.line_offset)
         self.scope, self.inlined, self.loops, self.hoists, self.operands = scope, expansion, [], {}, []
         self.file_name, self.line_offset = path, place.line_offset

@@ -225,7 +225,7 @@ class Member:
     def _operand(self, p: Parser, q: Parameter, x: Any) -> Any:
         def wrong() -> Any:
             got = Parameter("", x).text() if isinstance(x, Buffer) else describe(x)
-            if isinstance(x, Buffer) and x.strides is not None:
+            if isinstance(x, Buffer) and x.given_strides is not None:
                 got += " with strides"
             state.fail("MEMBER_ARGUMENT", q.name, self.name, q.text(), got, outside=TypeError)
 
@@ -255,7 +255,7 @@ class Member:
 
 
 def _fits(q: Parameter, x: Any) -> bool:
-    if x.dtype != q.dtype or len(x.shape) != len(q.shape) or x.strides is not None:
+    if x.dtype != q.dtype or len(x.shape) != len(q.shape) or x.given_strides is not None:
         return False
     return all(
         not isinstance(a, int) or not (isinstance(b, int) or isinstance(b, Expr) and b.op == "INT") or a == int(_int(b))

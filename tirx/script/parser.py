@@ -116,7 +116,10 @@ class Parser(Functions, Expressions, Building):
             return
         if isinstance(e, RecursionError):
             if self.inlined is not None and self.inlined.depth > 5:
-                self.ctx.fail("INLINE_RECURSION", self.inlined.function.__name__)
+                self.ctx.fail("INLINE_RECURSION", self.inlined.function.__name__, help=self.round_of_inlines())
+            names = round_of_helpers(e)
+            if names:
+                self.ctx.fail("HELPER_RECURSION", names[0], " -> ".join(names))
             self.ctx.fail("PYTHON_RECURSION")
         trace = e.__traceback__
         while trace is not None and trace.tb_next is not None:
@@ -213,6 +216,22 @@ class Parser(Functions, Expressions, Building):
                     variable = self.quoted_symbols[base] = self.make_symbol(base, "int32")
                 self.scope.names[base] = variable
         return self.value(tree)
+
+
+def round_of_helpers(e: RecursionError) -> list[str] | None:
+    """The functions of the user that call each other without end, the first one again at the end."""
+    called: list[Any] = []
+    trace = e.__traceback__
+    while trace is not None:
+        called.append(trace.tb_frame.f_code)
+        trace = trace.tb_next
+    own = [c for c in called[-200:] if not c.co_filename.startswith(_PACKAGE)]
+    if len(own) < 100 or own[-1] not in own[:-1]:
+        return None  # it is the kernel's text that is deep
+    own.reverse()
+    turn = own[: own.index(own[0], 1)][::-1]
+    first = turn.index(next(c for c in called if c in turn))  # the one that was called first
+    return [c.co_name for c in (*turn[first:], *turn[:first], turn[first])]
 
 
 def has_entry(tree: ast.AST) -> bool:

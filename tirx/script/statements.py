@@ -13,6 +13,7 @@ from typing import Any
 
 from tirx.script import frames
 from tirx.script.assignment import Assignments, arms_store
+from tirx.script.control import check_kind
 from tirx.script.expressions import IR, Expr, MetaVar, describe
 from tirx.script.objects import Objects
 from tirx.script.recovery import Recovery
@@ -326,6 +327,7 @@ class Statements(Assignments, Recovery, Objects):
             self.ctx.fail("ASSERT_TUPLE")
         if not isinstance(message[0], str):
             self.ctx.fail("ASSERT_KIND")
+        check_kind(message[0])
         return message[0], [str(part) for part in message[1]]
 
     def with_(self, node: ast.With) -> str | None:

@@ -122,13 +122,13 @@ def _is_small(b: Any) -> bool:
     while b.origin is not None:
         b = b.origin
     shape = b.shape
-    return all(isinstance(d, int) for d in shape) and prod(shape) < _SMALL and b.strides is None
+    return all(isinstance(d, int) for d in shape) and prod(shape) < _SMALL and b.given_strides is None
 
 
 def strides_of(b: Any) -> list[Any]:
     """Strides of a buffer, where it has none those of the dense order."""
-    if b.strides is not None:
-        return list(b.strides)
+    if b.given_strides is not None:
+        return list(b.given_strides)
     return _dense(list(b.shape), _is_small(b))
 
 
@@ -231,12 +231,12 @@ def _words(count: Any) -> str:
 
 def _restride(what: str, b: Any, shape: list[Any]) -> list[Any] | None:
     """Strides under which the elements of b, in order, have this shape."""
-    if b.strides is None:
+    if b.given_strides is None:
         return None
     if not shape:
         return []
     narrow = _is_small(b)
-    old, strides = list(b.shape), list(b.strides)
+    old, strides = list(b.shape), list(b.given_strides)
     kept = [k for k, d in enumerate(old) if not (isinstance(d, int) and d == 1)]
     old, strides = [old[k] for k in kept], [strides[k] for k in kept]
     made: list[Any] = [1] * len(shape)
@@ -256,7 +256,7 @@ def _restride(what: str, b: Any, shape: list[Any]) -> list[Any] | None:
             v -= 1
         if k >= 0 and _same(taken, size) is not True:
             raise ValueError(
-                f"{what}: {b.name} of shape {_text(b.shape)} has strides {_text(b.strides)}: "
+                f"{what}: {b.name} of shape {_text(b.shape)} has strides {_text(b.given_strides)}: "
                 f"no strides give it the shape {_text(shape)}"
             )
     return made
@@ -283,7 +283,7 @@ def view(b: Any, *shape: Any, layout: Any = "default", dtype: Any = None) -> Any
 def _retyped(b: Any, dtype: str) -> Any:
     old, new = bits_of(b.dtype), bits_of(dtype)
     shape, offset = list(b.shape), b.elem_offset
-    strides = None if b.strides is None else list(b.strides)
+    strides = None if b.given_strides is None else list(b.given_strides)
     if old == new:
         return declare(".view", b, shape, strides, offset, dtype)
     if not shape:
@@ -398,7 +398,7 @@ def rearrange(b: Any, pattern: str, /, **sizes: Any) -> Any:
     steps.reshape("rearrange", split)
     steps.permute([axes.index(name) for name in wanted])
     steps.reshape("rearrange", [_count([extents[name] for name in group]) for group in right])
-    return declare(".rearrange", b, steps.shape, steps.strides)
+    return declare(".rearrange", b, steps.shape, steps.given_strides)
 
 
 class _Steps:
@@ -408,18 +408,20 @@ class _Steps:
         self.name = b.name
         self.origin = b
         self.shape = list(b.shape)
-        self.strides = None if b.strides is None else list(b.strides)
+        self.given_strides = None if b.given_strides is None else list(b.given_strides)
 
     def reshape(self, what: str, shape: list[Any]) -> None:
-        self.strides = _restride(what, self, shape)
+        self.given_strides = _restride(what, self, shape)
         self.shape = shape
 
     def permute(self, order: list[int]) -> None:
         strides = strides_of(self)
         self.shape = [self.shape[d] for d in order]
-        self.strides = [strides[d] for d in order]
-        if all(_same(a, b) is True for a, b in zip(self.strides, _dense(self.shape, _is_small(self)), strict=True)):
-            self.strides = None
+        self.given_strides = [strides[d] for d in order]
+        if all(
+            _same(a, b) is True for a, b in zip(self.given_strides, _dense(self.shape, _is_small(self)), strict=True)
+        ):
+            self.given_strides = None
 
 
 class _Part:
@@ -605,12 +607,12 @@ def with_dtype(b: Any, dtype: Any) -> Any:
     """The same shape over the same storage, with elements of another type of the same or a smaller size."""
     new = _core.parse_dtype(dtype)
     if bits_of(new) == bits_of(b.dtype):
-        return declare(".with_dtype", b, b.shape, b.strides, None, new)
+        return declare(".with_dtype", b, b.shape, b.given_strides, None, new)
     if bits_of(new) > bits_of(b.dtype):
         raise ValueError(f"with_dtype: {new} is wider than {b.dtype}, the elements of {b.name}: use .view")
     narrow = _is_small(b)
     offset = _times(b.elem_offset, bits_of(b.dtype) // bits_of(new), narrow)
-    return declare(".with_dtype", b, b.shape, b.strides, offset, new)
+    return declare(".with_dtype", b, b.shape, b.given_strides, offset, new)
 
 
 def with_allocated_addr(b: Any, addr: Any) -> Any:
@@ -620,15 +622,15 @@ def with_allocated_addr(b: Any, addr: Any) -> Any:
             raise ValueError(f"with_allocated_addr: one address is expected, got {len(addr)}")
         addr = addr[0]
     column = settled(_number(".with_allocated_addr", addr))
-    return declare(".with_allocated_addr", b, b.shape, b.strides, None, allocated_addr=column)
+    return declare(".with_allocated_addr", b, b.shape, b.given_strides, None, allocated_addr=column)
 
 
 def get_flattened_buffer(b: Any) -> Any:
     """The storage as one dimension; of a strided buffer all that lies between its first and its last element."""
-    if b.strides is None:
+    if b.given_strides is None:
         return declare(".get_flattened_buffer", b, [_count(b.shape)])
     span: Any = 1
-    for d, s in zip(b.shape, b.strides, strict=True):
+    for d, s in zip(b.shape, b.given_strides, strict=True):
         span = _plus(span, _times(d - 1, s, _is_small(b)))
     return declare(".get_flattened_buffer", b, [span])
 
