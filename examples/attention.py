@@ -168,7 +168,7 @@ def attention(
         total = T.alloc_local((2,), "float32")  # this lane's part of their sums
         shrink = T.alloc_local((2,), "float32")
         half: T.int32 = group - 1
-        row: T.int32 = block * BM + half * 64 + warp * 16 + lane // 4  # and row + 8
+        first: T.int32 = block * BM + half * 64  # of this warpgroup's queries
         scale = T.meta_var(LOG2E / math.sqrt(D))
         Q_desc: T.let = T.cuda.wgmma.matrix_descriptor(arena.ptr_to([half * (BOX // 2)]), 1, 64, SWIZZLE_128B)
         K_desc: T.let = T.cuda.wgmma.matrix_descriptor(arena.ptr_to([K_AT]), 1, 64, SWIZZLE_128B)
@@ -211,13 +211,12 @@ def attention(
         @T.inline
         def exponentials(j):
             """S becomes exp2(S * scale - the new maximum); `shrink` is what older sums are to be multiplied with."""
-            first: T.int32 = j * BN + lane % 4 * 2  # the key of S[0]
-            crossed: T.let = j * BN + BN > (T.min(Lk, block * BM + half * 64 + Lk - Lq + 1) if CAUSAL else Lk)
+            crossed: T.let = j * BN + BN > (T.min(Lk, first + Lk - Lq + 1) if CAUSAL else Lk)
             if crossed:
                 for i in T.serial(BN // 2, unroll=True):
-                    key: T.let = first + i // 4 * 8 + i % 2
-                    last: T.let = T.min(Lk - 1, row + i % 4 // 2 * 8 + Lk - Lq) if CAUSAL else Lk - 1
-                    S[i] = T.if_then_else(key <= last, S[i], -T.infinity("float32"))
+                    query, key = T.cuda.wgmma.place(i)
+                    last: T.let = T.min(Lk - 1, first + query + Lk - Lq) if CAUSAL else Lk - 1
+                    S[i] = T.if_then_else(j * BN + key <= last, S[i], -T.infinity("float32"))
             for r in T.unroll(2):
                 new: T.float32 = S[2 * r]
                 for i in T.serial(BN // 8, unroll=True):
@@ -298,8 +297,9 @@ def attention(
         for r in T.unroll(2):
             total[r] += T.cuda.shfl_xor_sync(0xFFFFFFFF, total[r], 1)
             total[r] += T.cuda.shfl_xor_sync(0xFFFFFFFF, total[r], 2)
-            if T.And(lane % 4 == 0, row + 8 * r < Lq):
-                LSE[head, row + 8 * r] = (top[r] + T.log2(total[r])) / LOG2E
+            query, key = T.cuda.wgmma.place(2 * r)
+            if T.And(key == 0, first + query < Lq):
+                LSE[head, first + query] = (top[r] + T.log2(total[r])) / LOG2E
             inverse: T.float32 = T.if_then_else(total[r] == 0.0, T.float32(0), 1.0 / total[r])
             for i in T.serial(D // 8, unroll=True):
                 for e in T.unroll(2):

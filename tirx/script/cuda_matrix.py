@@ -60,6 +60,11 @@ def _offset(what: str, name: str, x: Any) -> Any:
     return _cast("uint64", x) & _number("uint64", 0x3FFF)
 
 
+def _neighbours(what: str, per: Any) -> None:
+    if per not in (1, 2, 4) or isinstance(per, bool):
+        raise ValueError(f"{what}: a thread holds 1, 2 or 4 neighbours of a row, got per={per!r}")
+
+
 class Wgmma:
     """T.cuda.wgmma."""
 
@@ -100,6 +105,28 @@ class Wgmma:
         )
         high = d >> _number("uint64", 32) << _number("uint64", 32)
         return high | _cast("uint64", _cast("uint32", d) + step)
+
+    @staticmethod
+    def place(i: Any, thread: Any = None, *, per: int = 2) -> tuple[Any, Any]:
+        """Row and column of element `i` of this thread's part of an accumulator of 64 rows (or of A in registers), as
+        numbers or expressions. `thread`: another one of the warpgroup; a lane gives the places of mma.sync. `per`:
+        neighbours that a thread holds, 2 for accumulators and A of 16 bits, 4 for A of bytes, 1 for A of tf32."""
+        what = "T.cuda.wgmma.place"
+        _neighbours(what, per)
+        if thread is None:
+            thread = _core.op(state.context(what), "THREAD_IN_WG")
+        if isinstance(i, int) and not isinstance(i, bool) and i < 0:
+            raise ValueError(f"{what}: elements count from 0, got {i}")
+        row = thread // 32 * 16 + thread % 32 // 4 + i // per % 2 * 8
+        return row, thread % 4 * per + (i // (2 * per) * (4 * per) + i % per)
+
+    @staticmethod
+    def holder(row: Any, column: Any, *, per: int = 2) -> tuple[Any, Any]:
+        """The thread of the warpgroup that holds the element at this row and column, and which of its elements it is:
+        place(i, thread) turned round."""
+        _neighbours("T.cuda.wgmma.holder", per)
+        thread = row // 16 * 32 + row % 8 * 4 + column // per % 4
+        return thread, column // (4 * per) * (2 * per) + row // 8 % 2 * per + column % per
 
     @staticmethod
     def fence_operand(*registers: Any) -> Receipt:
