@@ -52,12 +52,16 @@ class Plan:
     """A kernel of one form: its body, and what lies around it."""
 
     def __init__(self, body: str, count=1, ctas=1, threads=THREADS, fill="b32", turn=0x5A5A5A5A):
+        self.host: list[str] = []
         self.body, self.count, self.ctas, self.threads, self.fill, self.turn = body, count, ctas, threads, fill, turn
 
     def source(self) -> str:
         ids, sync = (SINGLE, "T.cuda.cta_sync()") if self.ctas == 1 else (CLUSTER, "T.cuda.cluster_sync()")
         body = "\n".join("    " + x for x in self.body.strip("\n").split("\n"))
-        return HEAD.format(ctas=self.ctas, threads=self.threads, ids=ids, sync=sync, body=body, count=self.count,
+        head = HEAD.replace(
+            "    T.device_entry()", "".join(f"    {x}\n" for x in [*self.host, "T.device_entry()"])[:-1]
+        )
+        return head.format(ctas=self.ctas, threads=self.threads, ids=ids, sync=sync, body=body, count=self.count,
                            turn=self.turn)  # fmt: skip
 
 
@@ -442,6 +446,50 @@ def fenceproxy(row: Row, m: dict, free: bool) -> Plan:
     return Plan(f"if tx == 0:\n{put}\nT.cuda.cta_sync()\nif tx < 32:\n{call}")
 
 
+# name of the tensor's dtype -> type of the values that fill it
+TYPES = {"uint32": "u32", "int32": "s32", "uint64": "u64", "int64": "s64", "float16": "f16", "bfloat16": "bf16",
+         "float32": "f32", "uint8": "u8", "uint16": "u16"}  # fmt: skip
+REDUCED = {"add": "uint32 int32 uint64 float16 bfloat16 float32", "min": "uint32 int32 uint64 int64 float16 bfloat16",
+           "inc": "uint32", "and": "uint32 uint64"}  # fmt: skip
+REDUCED |= {"max": REDUCED["min"], "dec": "uint32", "or": REDUCED["and"], "xor": REDUCED["and"]}
+SIDES = {1: (1,), 2: (1, 64), 3: (1, 8, 8), 4: (1, 4, 4, 4), 5: (1, 4, 4, 2, 2)}
+
+
+def tensor(row: Row, m: dict, free: bool, turn: int) -> Plan | None:
+    """The copy of a box between G, as a tensor of rows of 64 bytes, and shared memory; it hangs over the edges."""
+    op, rank = row.opcode(m), int(m["dim"][0])
+    store = "bulk_group" in op
+    dtypes = REDUCED[m["op"]].split() if "reduce" in op else ["float16", "uint8", "uint64"]
+    if turn >= len(dtypes) or m.get("lm") == "im2col" or m.get("cg"):
+        return None
+    dtype = dtypes[turn]
+    es = np.dtype({"bfloat16": "float16"}.get(dtype, dtype)).itemsize
+    sides = [4096 // es if rank == 1 else 64 // es, *SIDES[rank][1:]]
+    strides = [64 * int(np.prod(SIDES[rank][1:i])) for i in range(1, rank)]
+    swizzle = (0, 1, 0, 2, 3)[(rank + turn) % 5] if rank > 1 else 0
+    box = [128 // es if rank == 1 else 32 // es, *(max(1, s // 2) for s in sides[1:])]
+    first = [16, 48, 0] if store else [16, -16, 48]  # bytes
+    at = [first[turn % 3] // es, *([1, 2, 3, 1] if store else [1, -1, 2, 1])[: rank - 1]]
+    if rank == 1:
+        at = [4096 // es - 64 // es]
+    size = int(np.prod(box)) * es
+    names = {"d": "to.ptr_to([0, 0])", "s": "sm.ptr_to([0, 0])", "t": ["T.address_of(m)", *map(str, at)],
+             "b": "bar.ptr_to([0])", "mask": "T.uint16(1)"}  # fmt: skip
+    call = f'    T.ptx["{op}"]({arguments(row, m, free, names)})'
+    host = ["m: T.let = T.tvm_stack_alloca('tensormap', 1)",
+            f"T.tensormap_encode_tiled(m, G.data, {', '.join(map(str, [*sides, *strides, *box, *[1] * rank]))}, "
+            f"descriptor_dtype={dtype!r}, rank={rank}, swizzle={swizzle})"]  # fmt: skip
+    if store:
+        body = f"if tx == 0:\n{call}\n{DONE}"
+    elif "prefetch" in op:
+        body = f"if tx == 0:\n{call}\n{BACK.format('sm')}"
+    else:
+        body = f"if tx == 0:\n{EXPECT.format(size)}\n{call}\n{WAIT}\n{BACK.format('to')}"
+    plan = Plan(pol(m) + body, fill=TYPES[dtype])
+    plan.host = host
+    return plan
+
+
 PLANS = {
     "mbar_init": mbarrier, "mbar_inval": mbarrier, "mbar_arrive": mbarrier, "mbar_tx": mbarrier, "mbar_wait": mbarrier,
     "fence": fences, "fence_proxy": fences, "bar_sync": barriers, "bar_arrive": barriers, "bar_red": barriers,
@@ -452,26 +500,27 @@ PLANS = {
 }  # fmt: skip
 
 
+SEVERAL = {"tmap_replace": 30, "cp_async": 3, "tma_load": 3, "tma_store": 3, "tma_reduce": 6, "tma_prefetch": 3}
+
+
 def engine_forms():
     names = set()
     for args in _core.ptx_rows():
         row = Row(*args)
         wide_row = "b128" in row.text and row.emu in ("ld", "st", "atom", "mov_pack", "mov_unpack")
         make = wide if wide_row else PLANS.get(row.emu)
-        if (
-            make is None
-            and row.emu not in ("cp_async", "tmap_replace")
-            or row.text.startswith("prefetch.{space?=const")
-        ):
+        if make is None and row.emu not in SEVERAL or row.text.startswith("prefetch.{space?=const"):
             continue
         free = any("??" in o for o in row.operands)
         for m in every_choice(row):
             if m.get("space") == "const":
                 continue
-            for turn in range(30 if row.emu == "tmap_replace" else 3 if row.emu == "cp_async" else 1 + free):
+            for turn in range(SEVERAL.get(row.emu, 1 + free)):
                 opcode = row.opcode(m)
                 if row.emu == "tmap_replace":
                     plan = replace(row, m, True, turn)
+                elif row.emu.startswith("tma_"):
+                    plan = tensor(row, m, True, turn)
                 elif row.emu == "cp_async":
                     size = (16, 8, 4)[turn]
                     plan = None if ".cg" in opcode and size < 16 else cp_async(row, m, True, size)

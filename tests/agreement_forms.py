@@ -226,7 +226,7 @@ NEWER = ("ld.volatile.local", "st.volatile.local", "s2f6x2")
 # Not here: written by hand below, or they cannot run alone.
 REGISTERS = set(
     """add sub mul fma mad div minmax unary bitop shift shf lop3 prmt bfind bitcount selp setp mov mov_pack mov_unpack
-    cvt idiv sad copysign testp brev bfe bfi szext bmsk fns dp4a set slct cvt_pack
+    cvt idiv sad copysign testp brev bfe bfi szext bmsk fns dp4a dp2a set slct cvt_pack
     shfl vote match redux elect activemask warp_sync movmatrix mma mma_sp""".split()
 )
 MEMORY = {"ld", "st", "atom", "red", "nop_hint", "discard"}
