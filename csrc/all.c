@@ -77,6 +77,7 @@
 #include "emu/check_chain.c"
 #include "emu/check_flags.c"
 #include "emu/check_global.c"
+#include "emu/check_map.c"
 #include "emu/check_overflow.c"
 #include "emu/check_race.c"
 #include "emu/cluster.c"

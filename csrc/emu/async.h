@@ -153,6 +153,10 @@ bool tx_chain_touches(tx_vm *vm, const tx_frag *f, const tx_chain_touch *t, uint
 bool tx_chain_range(const tx_access *a, int64_t off);
 bool tx_chain_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t lanes);
 
+/* ---- check_map.c: tensor maps that the kernel changes; all but tx_map_end with one instruction at hand: see below ------- */
+
+void tx_map_end(tx_vm *vm);
+
 /* ---- check_race.c: what engines tell the shadow ---------------------------------------------------------------------- */
 
 typedef struct tx_span_of { /* bytes of a CTA's shared memory */
@@ -200,6 +204,7 @@ typedef struct tx_mbar {
         uint32_t thread, time;
     } fence[TX_MBAR_FENCES]; /* fence.mbarrier_init since */
     uint32_t nfences;
+    uint32_t asked;        /* warps that a test has told once that this phase is not over */
     uint64_t latest, when; /* watched: the last arrival; when the last phase ended */
     bool named;
     tx_clock *now, *before; /* what arrivals of this phase, and of the last one, have seen; NULL with checks off */
@@ -240,6 +245,10 @@ tx_act_has(const tx_act *a, enum tx_ptx_token t)
 {
     return tx_has_tok(a->k, t);
 }
+
+bool tx_map_changed(const tx_act *a, uint32_t lane, const tx_where *w, bool released); /* check_map.c */
+void tx_map_fence(const tx_act *a);
+bool tx_map_use(const tx_act *a, uint32_t lane, uint64_t pointer);
 
 bool tx_act_whole(const tx_act *a); /* matrix.c */
 const uint32_t *tx_act_row(const tx_act *a, int i, uint32_t *room);

@@ -413,6 +413,7 @@ int
 tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
 {
     bool divergent = false, events = false;
+    const tx_frag *apart = NULL; /* lanes that stand at an .aligned instruction without the others */
     uint32_t barrier = UINT32_MAX, seen[8], nseen = 0;
     tx_emu_report *r;
 
@@ -420,6 +421,8 @@ tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
         for (uint32_t k = 0; k < cta->warps[i].nfrags; k++) {
             tx_frag *f = cta->warps[i].frag[k];
             events = events || f->state == TX_WAIT_EVENT;
+            if (f->state == TX_WAIT_WARP && at(vm, f)->op == V_WSYNC && at(vm, f)->aux)
+                apart = f;
             if (f->state != TX_WAIT_BAR)
                 continue;
             if (!f->arrived && !vm->check) { /* a part of a warp at a barrier counts for all of it */
@@ -432,7 +435,7 @@ tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
                 barrier = f->wait_mask;
         }
     divergent = divergent && !events; /* else others wait at the barrier for those that wait for the event */
-    r = tx_report_begin(vm, divergent ? "divergence" : "deadlock", 0);
+    r = tx_report_begin(vm, divergent || apart ? "divergence" : "deadlock", 0);
     if (barrier != UINT32_MAX && !events)
         barrier_name(r, barrier);
     for (tx_cta *c = vm->ctas; c; c = c->next)
@@ -448,7 +451,11 @@ tx_barrier_stuck(tx_vm *vm, tx_cta *cta)
                 uint32_t lanes = f->m ? f->m : f->warp->live ? f->warp->live : 1;
                 tx_report_agent(vm, r, f, tx_first_lane(lanes), site, wait_role(f));
             }
-    if (divergent)
+    if (apart)
+        tx_report_text(
+            r, "lanes of warp %u wait at an .aligned instruction, which the others do not reach (0x%08x of 0x%08x)",
+            apart->warp->index, apart->m, apart->warp->live);
+    else if (divergent)
         tx_report_text(r, "threads wait at %s for others that never come", r->buffer);
     else
         stuck_text(vm, cta, r);

@@ -67,6 +67,25 @@ tx_cluster_missing(tx_vm *vm, tx_frag *f, uint32_t lane, uint32_t site, uint32_t
     return tx_report_end(vm, r);
 }
 
+/* setmaxnreg moves the registers of a whole warpgroup: have all its warps executed it as often? */
+static bool
+whole_warpgroups(tx_vm *vm, tx_cta *cta)
+{
+    for (uint32_t i = 0; vm->check && i < cta->nwarps; i++) {
+        const tx_warp *w = &cta->warps[i], *first = &cta->warps[i / 4 * 4];
+        if (w->moves == first->moves)
+            continue;
+        bool more = w->moves > first->moves;
+        const tx_warp *one = more ? w : first, *other = more ? first : w;
+        tx_emu_report *r = tx_report_begin(vm, "warp", one->move_site);
+        tx_report_thread(vm, r, cta, one->index * TX_LANES, one->move_site, tx_site_of(vm, one->move_site)->role);
+        tx_report_text(r, "setmaxnreg is for a whole warpgroup: warp %u has executed it %u times, warp %u %u times",
+                       one->index, one->moves, other->index, other->moves);
+        return tx_report_end(vm, r) == TX_RUN_ON;
+    }
+    return true;
+}
+
 /* The CTA's threads have left: was all that others did to its memory before that? */
 bool
 tx_cluster_exit(tx_vm *vm, tx_cta *cta)
@@ -74,13 +93,21 @@ tx_cluster_exit(tx_vm *vm, tx_cta *cta)
     tx_order *o = tx_shadow_order(cta);
     tx_touch *touched = cta->engine->touched;
     uint32_t first = tx_order_thread(cta, 0);
+    if (!whole_warpgroups(vm, cta))
+        return false;
     for (uint32_t t = 0; o && touched && t < o->nthreads; t++) {
         bool seen = touched[t].time == 0;
         for (uint32_t mine = 0; mine < cta->nthreads && !seen; mine++)
             seen = tx_order_seen(o, first + mine, t, touched[t].time);
-        const tx_cta *other = o->cta[t / o->per_cta];
-        if (seen || !other)
+        if (seen)
             continue;
+        tx_cta gone;
+        const tx_cta *other = o->cta[t / o->per_cta];
+        if (!other) { /* it has left before */
+            memset(&gone, 0, sizeof gone);
+            tx_cta_place(vm, &gone, cta->linear - cta->cluster_rank + t / o->per_cta);
+            other = &gone;
+        }
         uint32_t site = touched[t].site;
         tx_emu_report *r = tx_report_begin(vm, "cluster", site);
         if (!r->buffer[0] && touched[t].mem < vm->p->nmems)
@@ -223,6 +250,8 @@ TX_PTX_AGENT(setmaxnreg)
     uint32_t n = (uint32_t)tx_act_in(a, tx_act_find(a->k, "n"), tx_first_lane(a->f->m)), start = a->vm->p->registers;
     if (a->f->state != TX_WAIT_EVENT && !tx_act_whole(a))
         return TX_RUN_STOP;
+    if (a->f->state != TX_WAIT_EVENT)
+        w->moves++, w->move_site = a->in->site;
     if (!start)
         return TX_RUN_ON; /* the compiler chooses: nothing is known */
     if (!w->registers)

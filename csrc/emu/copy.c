@@ -182,6 +182,8 @@ TX_PTX_AGENT(fence_proxy)
 {
     tx_cta *cta = a->f->warp->cta;
     tx_order *o = tx_shadow_order(cta);
+    if (!tx_ptx_slot(a->k, "kind"))
+        tx_map_fence(a);
     if (o && tx_act_has(a, TK_async))
         tx_order_fence_proxy(o, tx_order_thread(cta, a->f->warp->index * TX_LANES), a->f->m);
     return TX_RUN_ON;

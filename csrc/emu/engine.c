@@ -338,6 +338,25 @@ perform_cp(tx_vm *vm, tx_work *w, uint32_t lanes, uint32_t agent)
     return true;
 }
 
+/* Copies that their threads have waited for. Those that an arrival behind them speaks for belong to its barrier's engine, which
+ * the threads then know, too. */
+static bool
+perform_waited(tx_vm *vm, tx_warp *w, tx_work *k, uint32_t lanes)
+{
+    tx_order *o = tx_shadow_order(w->cta);
+    for (tx_work *a = o ? k->next : NULL; a && lanes; a = a->next) {
+        uint32_t spoken = a->end == TX_END_ARRIVE && a->thread / TX_LANES == w->index ? a->lanes & lanes : 0;
+        tx_mbar *b = spoken ? tx_mbar_at(a->bar_cta, a->bar_off) : NULL;
+        if (!b)
+            continue;
+        if (!perform_cp(vm, k, spoken, b->agent))
+            return false;
+        tx_order_learn(o, tx_order_thread(w->cta, w->index * TX_LANES), spoken, b->agent);
+        lanes &= ~spoken;
+    }
+    return !lanes || perform_cp(vm, k, lanes, UINT32_MAX);
+}
+
 bool
 tx_engine_wait_cp(tx_vm *vm, tx_warp *w, uint32_t lanes, int64_t newest, bool all)
 {
@@ -354,7 +373,7 @@ tx_engine_wait_cp(tx_vm *vm, tx_warp *w, uint32_t lanes, int64_t newest, bool al
             if (all || k->lane_group[l] + newest < committed)
                 mine |= 1u << l;
         }
-        if (mine && !perform_cp(vm, k, mine, UINT32_MAX))
+        if (mine && !perform_waited(vm, w, k, mine))
             return false;
         if (!k->lanes)
             tx_work_drop(e, k);
@@ -449,7 +468,7 @@ TX_PTX_AGENT(cp_mbar_arrive)
                 same |= 1u << k;
         }
         left &= ~same;
-        tx_mbar *b = tx_mbar_for_engine(a, l, &at);
+        tx_mbar *b = tx_mbar_for_store(a, l, &at); /* cp.async works through the generic proxy */
         if (vm->stop)
             return TX_RUN_STOP;
         if (!b)
@@ -518,9 +537,11 @@ bool
 tx_engine_end(tx_vm *vm, tx_cta *cta)
 {
     tx_engine *e = cta->engine;
-    for (tx_work *w = e->first, *next; w; w = next) { /* a commit that nobody waits for completes, too */
+    for (tx_work *w = e->first, *next; w; w = next) {
+        /* a commit that nobody waits for completes, too; so does what another CTA waits for and takes nothing of this one */
+        bool outlives = w->end == TX_END_MBAR && w->bar_cta != cta && (w->carries || !w->nsrc);
         next = w->next;
-        if (w->end != TX_END_COMMIT && !(w->carries && w->bar_cta != cta))
+        if (w->end != TX_END_COMMIT && !outlives)
             continue;
         if (!finish_mbar(vm, cta, w))
             return false;

@@ -231,7 +231,7 @@ start_cta(tx_vm *vm, uint64_t index)
         uint32_t n = cta->nthreads - i * TX_LANES;
         w->live = n >= TX_LANES ? TX_FULL : (1u << n) - 1;
         w->nfrags = 0;
-        w->met = w->promised = w->registers = 0;
+        w->met = w->promised = w->registers = w->moves = 0;
         if (w->local_init)
             memset(w->local_init, 0, (size_t)TX_LANES * (size_t)vm->p->local_bytes);
     }
@@ -578,6 +578,7 @@ clear_vm(tx_vm *vm)
     tx_frag_free_pool(vm);
     tx_free(vm->seen);
     tx_global_end(vm);
+    tx_map_end(vm);
 }
 
 static void *

@@ -79,7 +79,7 @@ tmap_replace_lane(const tx_act *a, uint32_t l, int field, const char *name)
     if (field == TX_TM_GLOBAL_ADDRESS && tx_where_of(a->vm, v, &to) && to.space == TX_GLOBAL)
         v = (uint64_t)(uintptr_t)to.p; /* maps hold addresses of the machine */
     if (tx_tensormap_replace(map.p, (enum tx_tm_field)field, at, v))
-        return TX_RUN_ON;
+        return tx_map_changed(a, l, &map, false) ? TX_RUN_ON : TX_RUN_STOP;
     r = tx_act_report(a, l, "misaligned");
     tx_report_text(r, "tensormap.replace: %" PRIu64 " is no %s of a tensor map%s", v, name,
                    field == TX_TM_GLOBAL_STRIDE    ? " (a multiple of 16 below 2**40)"
@@ -127,5 +127,5 @@ TX_PTX_AGENT(tmap_cp)
     if (!tmap_touch(a, l, &from, TX_READ))
         return TX_RUN_STOP;
     memcpy(to.p, from.p, TX_TM_BYTES);
-    return TX_RUN_ON;
+    return tx_map_changed(a, l, &to, true) ? TX_RUN_ON : TX_RUN_STOP;
 }

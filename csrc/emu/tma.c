@@ -258,6 +258,8 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     uint64_t pointer = tx_act_in(a, tx_act_find(a->k, "t"), l);
     memset(j, 0, sizeof *j);
     j->op = -1;
+    if (!tx_map_use(a, l, pointer))
+        return false;
     if (!tx_vm_tensormap(vm, pointer, t, &why))
         return tma_complain(a, l, "out_of_bounds", NULL, why, 0, 0);
     for (n = 0; n < 5 && c + n < a->k->nin && a->k->in_name[c + n][0] == 'c'; n++)

@@ -223,10 +223,11 @@ struct tx_warp {
     uint32_t index, live;
     uint32_t nfrags;
     uint32_t met, promised,
-        meeting;             /* cluster barrier: lanes that have arrived, and are still to wait; for which phase */
-    uint32_t registers;      /* setmaxnreg: of a thread; 0: as at the start */
-    uint32_t parts, named;   /* watched: numbers of parts in use, and known to the timeline */
-    uint64_t busy[TX_LANES]; /* watched: until when each of them was seen */
+        meeting;               /* cluster barrier: lanes that have arrived, and are still to wait; for which phase */
+    uint32_t registers;        /* setmaxnreg: of a thread; 0: as at the start */
+    uint32_t moves, move_site; /* how often it has executed it, and where the last time */
+    uint32_t parts, named;     /* watched: numbers of parts in use, and known to the timeline */
+    uint64_t busy[TX_LANES];   /* watched: until when each of them was seen */
     tx_frag *frag[TX_LANES];
     uint8_t *local; /* addressable local arrays, thread by thread */
     uint8_t *local_init;
@@ -382,8 +383,9 @@ struct tx_vm {          /* one worker */
     struct global_place **places;
     uint32_t nplaces, grid_floor; /* what is older, all CTAs have seen */
     tx_map place_at;
-    uint32_t now;   /* time of the race checker; goes on from CTA to CTA */
-    uint32_t *seen; /* reports given already with collect: kind hash and site */
+    struct tx_maps *maps; /* check_map.c: tensor maps that the kernel has changed */
+    uint32_t now;         /* time of the race checker; goes on from CTA to CTA */
+    uint32_t *seen;       /* reports given already with collect: kind hash and site */
     uint32_t nseen, seen_cap;
 };
 
