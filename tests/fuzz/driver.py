@@ -254,7 +254,12 @@ def count(printed: str, text: str, table: collections.Counter, spellings: dict) 
             table[f"op {kind}"] += 1
         if isinstance(n, ast.Call):
             name = machine.is_T(n.func)
-            if name:
+            if name and name.startswith("ptx."):
+                tokens = [
+                    t for t in machine.ptx_tokens(name) if t not in ("relaxed", "cta", "release", "acquire", "gpu")
+                ]
+                table["ptx " + ".".join(tokens[:4])] += 1
+            elif name:
                 row = spellings.get("T." + name)
                 if row:
                     table[f"op {row}"] += 1
@@ -348,6 +353,7 @@ ELSEWHERE = {
         "injected CUDA": "FUNC_CALL CALL_EXTERN CALL_PURE_EXTERN",
         "host": "CALL_PACKED STACK_ALLOCA",
         "made by lowering": "STRUCT_GET LAUNCH",
+        "a return, where it stands by itself": "THREAD_RETURN",
         "modules": "CALL_FUNC",
         "tests/ptx": "PTX",
         "tiles": "TILE",

@@ -347,8 +347,14 @@ class Meetings(Pipelines, Program):
 
     def votes(self):
         r = self.r
-        k = r.randrange(7)
-        if k == 0:
+        k = r.randrange(8)
+        if k == 7:
+            name, lines = self.cell_of("int32", "T.int32(7)")
+            p, more = self.cell_of("bool", "T.bool(False)")
+            lines += [*more, f'T.ptx["elect.sync"]({name}, {p}, {ALL})']
+            self.keep(name, "int32")
+            self.keep(p, "bool")
+        elif k == 0:
             name, lines = self.cell_of("bool", "T.bool(False)")
             lines.append(
                 f'T.ptx["vote.sync.{r.choice(["all", "any", "uni"])}.pred"]({name}, {self.condition(2)}, {ALL})'

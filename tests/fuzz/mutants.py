@@ -3,6 +3,7 @@
 
     python -m fuzz.mutants                    all; in tests/
     python -m fuzz.mutants 3 17               some
+    python -m fuzz.mutants --sync             those that kernels whose threads meet find
     TIRX_FUZZ_PROCESSES=16 TIRX_FUZZ_SECONDS=20 python -m fuzz.mutants
 
 A mutant is found when a random kernel differs, crashes, is reported, is not printed back, or when many are refused; or
@@ -39,6 +40,7 @@ class Mutant:
     compiled: list[str]
     old: str
     new: str
+    sync: bool
 
     def __str__(self) -> str:
         return f"{self.number} {self.file}: {self.old.strip().splitlines()[0]} -> {self.new.strip().splitlines()[:1]}"
@@ -50,7 +52,8 @@ def read_table() -> list[Mutant]:
         head, *lines = entry.split("\n")
         file, *compiled = head.split()
         old, new = ("\n".join(line[2:] for line in lines if line[0] == sign) for sign in "-+")
-        mutants.append(Mutant(len(mutants), file, compiled or [file], old, new))
+        sync, compiled = "@sync" in compiled, [c for c in compiled if c != "@sync"]
+        mutants.append(Mutant(len(mutants), file, compiled or [file], old, new, sync))
     return mutants
 
 
@@ -97,7 +100,7 @@ RUN = """
 import sys
 from fuzz import driver
 seconds = float(sys.argv[1])
-tally = driver.many(int(sys.argv[2]), int(sys.argv[3]), seconds, most=1)
+tally = driver.many(int(sys.argv[2]), int(sys.argv[3]), seconds, most=1, sync=len(sys.argv) > 4)
 n = sum(tally.kinds.values())
 if tally.failures:
     print("found after", n, tally.failures[0][0], tally.failures[0][1])
@@ -108,12 +111,12 @@ else:
 """
 
 
-def run(tree: Path, seconds: float, seed: int) -> str:
+def run(tree: Path, seconds: float, seed: int, sync: bool = False) -> str:
     env = {**os.environ, "PYTHONPATH": f"{tree}:{ROOT / 'tests'}", "TIRX_EMU_ISA": "base", "PYTHONSAFEPATH": "1"}
     try:
         done = subprocess.run(
-            [sys.executable, "-c", RUN, str(seconds), str(seed), str(KERNELS)], env=env, capture_output=True, text=True,
-            timeout=seconds * 3 + 60, cwd=tree,
+            [sys.executable, "-c", RUN, str(seconds), str(seed), str(KERNELS), *["sync"] * sync], env=env,
+            capture_output=True, text=True, timeout=seconds * 3 + 60, cwd=tree,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "found: does not end"
@@ -135,7 +138,7 @@ def test_one(m: Mutant, temp: Path, objects: dict[str, Path]) -> tuple[Mutant, s
         tree = folder / "tree"
         shutil.copytree(ROOT / "tirx", tree / "tirx", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
         link(list(made.values()), tree / "tirx" / "_core.abi3.so")
-        return m, run(tree, SECONDS, 10_000_000 + 10_000 * m.number)
+        return m, run(tree, SECONDS, 10_000_000 + 10_000 * m.number, m.sync)
     except subprocess.CalledProcessError:
         return m, "DOES NOT COMPILE"
     finally:
@@ -144,8 +147,8 @@ def test_one(m: Mutant, temp: Path, objects: dict[str, Path]) -> tuple[Mutant, s
 
 def main() -> int:
     mutants = read_table()
-    chosen = [int(a) for a in sys.argv[1:]]
-    mutants = [m for m in mutants if not chosen or m.number in chosen]
+    chosen = [int(a) for a in sys.argv[1:] if a.isdigit()]
+    mutants = [m for m in mutants if (not chosen or m.number in chosen) and (m.sync or "--sync" not in sys.argv)]
     for m in mutants:
         apply(m)
     start = time.monotonic()
@@ -156,14 +159,16 @@ def main() -> int:
         tree = temp / "clean"
         shutil.copytree(ROOT / "tirx", tree / "tirx", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
         link(list(objects.values()), tree / "tirx" / "_core.abi3.so")
-        said = run(tree, SECONDS, 9_000_000)
-        print(f"without a fault: {said} ({time.monotonic() - start:.0f} s)", flush=True)
-        assert said.startswith("SURVIVED"), "the fuzzer must be silent on the core as it is"
+        print(f"{len(objects)} files compiled ({time.monotonic() - start:.0f} s)", flush=True)
+        clean = [pool.submit(run, tree, min(SECONDS, 20), 9_000_000, sync) for sync in (False, True)]
         missed = []
         for m, said in pool.map(lambda m: test_one(m, temp, objects), mutants):
             print(f"{said[:90]:90} {m}", flush=True)
             if not said.startswith("found"):
                 missed.append((m, said))
+        for said in (c.result() for c in clean):
+            print(f"without a fault: {said}")
+            assert said.startswith("SURVIVED"), "the fuzzer must be silent on the core as it is"
     print(f"{len(mutants) - len(missed)} of {len(mutants)} found in {time.monotonic() - start:.0f} s")
     for m, said in missed:
         print(f"  not found: {m}: {said}")

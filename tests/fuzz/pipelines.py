@@ -529,8 +529,14 @@ class Pipelines:
         v = self.cast_text(t, self.value(t))
         announce = f'T.ptx["mbarrier.arrive.expect_tx.shared.b64"]({m}.ptr_to([0]), T.uint32({self.per * bits // 8}))'
         kind = {"float32": "f32", "int32": "s32"}.get(t, f"b{bits}")
+        adds = t in ("uint32", "int32") and r.random() < 0.4
         there = f"{to}.ptr_to([{self.place(self.per)}])"
         form = f"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{kind}"
+        if adds:
+            there = f"{to}.ptr_to([tid % {r.choice([1, 3, self.per])}])"
+            kind = r.choice(["add", "min", "max"]) + (".s32" if t == "int32" else ".u32")
+            form = f"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{kind}"
+            start = [f"{to}[tid] = {self.any_value(t)}", *start]
         lines = [*start, "if tid == 0:", f"    {announce}", f"{p}: T.uint32 = 0", f"{q}: T.uint32 = 0",
                  f"T.ptx.mapa.shared__cluster.u32({p}, T.cuda.cvta_generic_to_shared({there}), {word})",
                  f"T.ptx.mapa.shared__cluster.u32({q}, T.cuda.cvta_generic_to_shared({m}.ptr_to([0])), {word})",

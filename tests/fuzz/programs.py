@@ -204,10 +204,10 @@ class Program(Expressions):
             return self.new_cell()
         if c.name[-1] == "]" and self.chance(0.4):
             return [f"{c.name[:-3]} = {self.any_value(c.t)}"]
-        if self.chance(0.2):
+        if self.chance(0.3):
             d = self.cell()
             element = self.target()
-            if element and self.chance(0.4) and element[1] != "float8_e8m0fnu" != c.t:
+            if element and self.chance(0.35) and element[1] != "float8_e8m0fnu" != c.t:
                 return [f"{element[0]} = {c.name} = {self.any_value(c.t)}"]
             if d.name != c.name and "float8_e8m0fnu" not in (c.t, d.t):
                 return [f"{c.name} = {d.name} = {self.any_value(c.t)}"]
