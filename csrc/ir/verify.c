@@ -152,8 +152,11 @@ verify_use_var(verifier *v, const tx_var *var, const tx_node *where)
         const char *at = path_text(v, v->at, &sb), *t = tx_dtype_name(v->c, var->dtype);
         tx_sb help = {0};
         if (var->kind == TX_VAR_FREE && tx_is_int(var->dtype))
-            tx_sb_f(&help, "a size is T.int32() or T.int64(); a variable is written %s: T.%s = ...", var->name->text,
-                    t);
+            tx_sb_f(&help,
+                    tx_bits(var->dtype) >= 32
+                        ? "a size is a dimension of a parameter; a variable is written %s: T.%s = ..."
+                        : "a size is T.int32() or T.int64(); a variable is written %s: T.%s = ...",
+                    var->name->text, t);
         tx_fail_help(v->c, verify_place(v, where), help.n && !help.failed ? help.text : NULL, TX_E_VAR_UNDEFINED,
                      var->name ? var->name->text : "v", at);
         tx_sb_free(&sb), tx_sb_free(&help);

@@ -795,6 +795,10 @@ plan_extents(compiler *k)
         to->rank = b->rank;
         to->compact = b->strides == NULL;
         to->align = b->align;
+        to->factor = b->elem_offset && b->offset_factor > 1 ? b->offset_factor : 0;
+        to->elem = (int32_t)tx_dtype_bytes(b->dtype);
+        if (to->factor && !one_extent(k, b->elem_offset, i, -1, false, &to->offset))
+            return false;
         to->shape = tx_calloc(b->rank ? b->rank : 1, sizeof *to->shape);
         to->strides = b->strides ? tx_calloc(b->rank ? b->rank : 1, sizeof *to->strides) : NULL;
         if (!to->shape || (b->strides && !to->strides))
@@ -914,6 +918,7 @@ free_param(plan_param *p)
     }
     tx_free(p->shape);
     tx_free(p->strides);
+    tx_free(p->offset.text);
     tx_free(p->name);
     tx_free(p->buffer_name);
 }

@@ -112,6 +112,8 @@ typedef struct plan_param {
     bool written;
     int64_t align; /* 0: none asked for */
     plan_extent *shape, *strides;
+    plan_extent offset;   /* in elements, which `factor` promises to divide; 0: nothing is promised */
+    int32_t factor, elem; /* bytes of an element */
 } plan_param;
 
 /* extent == c * symbol + d */

@@ -314,6 +314,13 @@ tensor_memory(plan_call *k, uint32_t i, uint32_t *first)
         }
         if (k->device_type == TX_DEV_CPU && align > 16)
             align = 16; /* host allocators promise no more; the emulator counts from there */
+        if (p->factor) {
+            int64_t at = p->offset.reg == PLAN_NO_REG ? p->offset.value : k->reg[p->offset.reg].i;
+            if (at % p->factor != 0)
+                return arg_fault(k, TX_CALL_VALUE_ERROR, i, "Misaligned Tensor data",
+                                 "expected data alignment=%lld bytes, got elem_offset %lld, no multiple of %d",
+                                 (long long)p->factor * p->elem, (long long)at, (int)p->factor);
+        }
         if (align > 1 && (uintptr_t)a->v.p % (uintptr_t)align != 0)
             return arg_fault(k, TX_CALL_VALUE_ERROR, i, "Misaligned Tensor data",
                              "expected data alignment=%lld bytes, got an address that is a multiple of %d",

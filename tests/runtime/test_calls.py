@@ -11,6 +11,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from dlpack_capsules import Capsule
 
 import tirx
 from tirx.script import tirx as T
@@ -179,6 +180,72 @@ def test_what_is_refused_and_with_which_words(exes, case):
     for a, was in zip(args, copies, strict=True):
         if isinstance(a, np.ndarray):
             assert (a == was).all()
+
+
+@T.prim_func
+def shifted(a: T.handle, k: T.int32, B: T.Buffer((4,), "float32"), n: T.int32):
+    A = T.match_buffer(a, (8,), "float32", elem_offset=k * n, offset_factor=4)
+    T.device_entry()
+    tx = T.thread_id([4])
+    B[tx] = A[tx]
+
+
+@T.prim_func
+def wide(A: T.Buffer((4,), "float32x4"), p: T.handle("float32")):
+    T.device_entry()
+    tx = T.thread_id([4])
+    A[tx] = T.broadcast(T.decl_buffer((4,), "float32", data=p)[tx], 4)
+
+
+def test_null_data_is_refused_unless_the_tensor_is_empty(exes):
+    def null(n):
+        return Given(shape=(n,), strides=(1,), data=None)
+
+    with pytest.raises(ValueError) as e:
+        exes["scale"](null(8), f32(4), 1.0)
+    assert str(e.value) == (
+        f"A data pointer is NULL on argument #0 (a) when calling:\n  `{SIGNATURE['scale']}`,\n"
+        "  expected non-NULL data pointer"
+    )
+    exes["scale"](null(0), null(0), 1.0)  # nothing is there, and nothing is done
+
+
+class Given:
+    """A tensor on the host that DLPack describes as the fields say."""
+
+    def __init__(self, **fields):
+        self.capsule = Capsule(**fields)
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        return self.capsule.object
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 2), (3, 1), (2, -1)])
+def test_an_offset_that_its_factor_does_not_divide(k, n):
+    exe = tirx.compile(shifted, target="cpu")
+    with pytest.raises(ValueError) as e:
+        exe(f32(8), k, f32(4), n)
+    assert str(e.value) == (
+        "Misaligned Tensor data on argument #0 (a) when calling:\n  `shifted(A: Tensor([8], float32), k: int32, "
+        f"B: Tensor([4], float32), n: int32)`,\n  expected data alignment=16 bytes, got elem_offset {k * n}, "
+        "no multiple of 4"
+    )
+    b = f32(4)
+    exe(np.arange(8, dtype=np.float32), 2, b, 2)
+    assert b.tolist() == [4, 5, 6, 7]
+
+
+def test_a_pointer_and_the_lanes_of_a_dtype():
+    exe = tirx.compile(wide, target="cpu")
+    with pytest.raises(TypeError) as e:
+        exe(f32(4), f32(4))
+    assert str(e.value).endswith(",\n  expected float32x4, got float32") and "Mismatched A.dtype" in str(e.value)
+    with pytest.raises(TypeError) as e:
+        exe(Given(shape=(4,), strides=(1,), lanes=4), 1.5)
+    assert "Mismatched type on argument #1" in str(e.value) and str(e.value).endswith("expected pointer, got float")
 
 
 def test_the_signature_and_the_names_can_be_read(exes):
