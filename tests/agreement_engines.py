@@ -185,8 +185,8 @@ def clusters(row: Row, m: dict, free: bool) -> Plan:
         pair = ['T.ptx["barrier.cluster.arrive.release.aligned"]()', f'T.ptx["{op}"]()']
     else:
         pair = [f'T.ptx["{op}"]()', 'T.ptx["barrier.cluster.wait.acquire.aligned"]()']
-    if "relaxed" in op:  # orders nothing
-        return Plan("\n".join([*pair, "O[rank, tx, 0] = sm[tx, 1]", "T.cuda.cluster_sync()"]), ctas=2)
+    if "relaxed" in op:  # orders what is behind a fence
+        pair.insert(0, 'T.ptx["fence.acq_rel.cluster"]()')
     mapa = "T.ptx.mapa.shared__cluster.u32(at[0], T.cuda.cvta_generic_to_shared(to.ptr_to([tx, 0])), next)"
     read = 'T.ptx["ld.shared::cluster.u32"](v, at[0])'
     end = "T.cuda.cluster_sync()"

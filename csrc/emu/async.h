@@ -84,6 +84,7 @@ void tx_order_meet_warps(tx_order *o, uint32_t first, uint32_t warps);
 void tx_order_meet_all(tx_order *o);
 void tx_order_fence_proxy(tx_order *o, uint32_t first, uint32_t lanes);
 void tx_order_fence_wide(tx_order *o, uint32_t first, uint32_t lanes);
+void tx_order_release_fenced(tx_order *o, uint32_t thread, uint8_t scope, tx_clock *into); /* scope: 0 CTA, 1 cluster */
 void tx_order_fence_near(tx_order *o, uint32_t first, uint32_t lanes, uint8_t scope);
 
 static inline uint32_t

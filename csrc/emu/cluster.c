@@ -191,11 +191,16 @@ TX_PTX_AGENT(cluster_arrive)
     if (a->vm->check && (w->promised & a->f->m) &&
         !cluster_misuse(a, w->promised & a->f->m, "a second arrival before the wait"))
         return TX_RUN_STOP;
-    if (o && !tx_act_has(a, TK_relaxed)) {
+    if (o) {
         if (!o->met[0] && (!(o->met[0] = tx_clock_new(o)) || !(o->met[1] = tx_clock_new(o))))
             return TX_RUN_STOP;
-        for (uint32_t left = a->f->m; left; left &= left - 1)
-            tx_order_release(o, tx_order_thread(cta, w->index * TX_LANES + tx_first_lane(left)), o->met[0]);
+        for (uint32_t left = a->f->m; left; left &= left - 1) {
+            uint32_t me = tx_order_thread(cta, w->index * TX_LANES + tx_first_lane(left));
+            if (tx_act_has(a, TK_relaxed))
+                tx_order_release_fenced(o, me, 1, o->met[0]);
+            else
+                tx_order_release(o, me, o->met[0]);
+        }
     }
     if (TX_UNLIKELY(a->vm->watch != NULL))
         tx_watch_arrive(a->vm, a->f, TX_MEET_CLUSTER, NULL);

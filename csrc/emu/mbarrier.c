@@ -275,7 +275,10 @@ TX_PTX_AGENT(mbar_arrive)
         }
         tx_order *o = tx_shadow_order(w.cta);
         me = tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES + l);
-        if (o && !relaxed && (!own || w.cta == a->f->warp->cta))
+        bool reaches = !own || w.cta == a->f->warp->cta;
+        if (o && reaches && relaxed)
+            tx_order_release_fenced(o, me, tx_act_has(a, TK_cluster), b->now);
+        else if (o && reaches)
             tx_order_release(o, me, b->now);
         b->pending -= count;
         if (drop)

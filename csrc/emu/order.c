@@ -346,3 +346,21 @@ tx_order_fence_near(tx_order *o, uint32_t first, uint32_t lanes, uint8_t scope)
     tx_clock_drop(o, base);
     tx_order_tick(o);
 }
+
+/* A relaxed arrival: it releases what is behind fences that its thread has seen, of this scope at least. */
+void
+tx_order_release_fenced(tx_order *o, uint32_t thread, uint8_t scope, tx_clock *into)
+{
+    const tx_clock *mine = o->of[thread];
+    raise(into->seen, mine->wide, o->n);
+    raise(into->fenced, mine->fenced, o->n);
+    raise(into->wide, mine->wide, o->n);
+    for (uint32_t i = 0; i < o->nfences; i++) {
+        const tx_fence *f = &o->fences[i];
+        if (f->scope < scope || !tx_order_seen(o, thread, f->thread, f->time))
+            continue;
+        clock_join(o, into, f->seen);
+        if (into->seen[f->thread] <= f->time)
+            into->seen[f->thread] = f->time + 1;
+    }
+}

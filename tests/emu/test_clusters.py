@@ -218,3 +218,34 @@ def k(B: T.Buffer((384,), "int32")):
     with pytest.raises(tirx.EmulationError) as e:
         tirx.compile(tirx.from_source(text.replace("AMOUNT", "248")), target="cpu")(np.zeros(384, "int32"))
     assert e.value.kind == "deadlock" and "waits for registers" in str(e.value) and len(e.value.lines) == 1
+
+
+# ---- relaxed arrivals order what is behind a fence -------------------------------------------------------------------
+
+RELAXED = (
+    """sm[tx] = A[cl, rank, tx]
+{fence}
+T.ptx["barrier.cluster.arrive.relaxed.aligned"]()
+T.ptx["barrier.cluster.wait.acquire.aligned"]()
+"""
+    + ADDRESS.format(p="sm.ptr_to([63 - tx])")
+    + """T.ptx["ld.shared::cluster.s32"](v[0], at[0])
+B[cl, rank, tx] = v[0]
+T.cuda.cluster_sync()"""
+)
+
+
+@pytest.mark.parametrize("fence", ["acq_rel.cluster", "sc.cluster", "acq_rel.gpu", "release.cluster"])
+def test_relaxed_arrivals_behind_a_fence(fence):
+    body = RELAXED.format(fence=f'T.ptx["fence.{fence}"]()')
+    right(body, lambda a: np.roll(a, -1, 1)[:, :, ::-1])
+
+
+@pytest.mark.parametrize("fence", ["pass", 'T.ptx["fence.acq_rel.cta"]()', 'T.ptx["fence.acquire.cluster"]()'])
+def test_relaxed_arrivals_without_it_are_races(fence):
+    assert reported(RELAXED.format(fence=fence)).kind == "race"
+
+
+def test_what_is_written_behind_the_fence_is_a_race():
+    body = RELAXED.format(fence='T.ptx["fence.acq_rel.cluster"]()\nsm[tx] = A[cl, rank, tx] + 1')
+    assert reported(body).kind == "race"
