@@ -514,17 +514,33 @@ lay_out(const matcher *m, candidate *k, bool with, uint32_t *want)
     return n == m->nargs && n <= TX_PTX_MAX_ARGS;
 }
 
+/* "d, a, b": the operands of a form, by their names in the table. */
+static void
+operand_names(const matcher *m, const candidate *k, char *out, size_t size)
+{
+    const tx_ptx_row *r = &m->rows[k->row];
+    size_t n = 0;
+
+    for (int i = 0; i < r->nops && n < size; i++) {
+        int count = tx_ptx_count(r, k->choice, &r->op[i]);
+        if (r->op[i].kind == TX_PTX_TEXT || !tx_ptx_present(r, k->choice, &r->op[i]))
+            continue;
+        n += (size_t)snprintf(out + n, size - n, count > 1 ? "%s%s x %d" : "%s%s", n ? ", " : "", r->op[i].name, count);
+    }
+}
+
 static bool
 operands_fit(const matcher *m, candidate *k)
 {
     const tx_ptx_row *r = &m->rows[k->row];
     uint32_t with, without, sunk = 0;
-    char family[32];
+    char family[32], names[128] = "";
 
     family_text(m, k, family, sizeof family);
     if (!lay_out(m, k, true, &with) && !lay_out(m, k, false, &without)) {
         if (with == without)
-            return reject(k, "%s expects %u operand(s), got %u", family, with, m->nargs);
+            return operand_names(m, k, names, sizeof names),
+                   reject(k, "%s expects %u operand(s) (%s), got %u", family, with, names, m->nargs);
         return reject(k, "%s expects %u or %u operand(s), got %u", family, without, with, m->nargs);
     }
     k->nargs = m->nargs;

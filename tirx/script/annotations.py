@@ -89,7 +89,7 @@ class _BufferMaker:
             "scope": scope,
             "align": _natural("align", align),
             "offset_factor": offset_factor,
-            "layout": layout,
+            "layout": check_layout(layout),
         }
         if data is not None:
             raise TypeError("T.Buffer(..., data=...) is not an annotation: use T.decl_buffer(shape, dtype, data=...)")
@@ -105,6 +105,15 @@ class _BufferMaker:
 
     def __repr__(self) -> str:
         return "T.Buffer"
+
+
+def check_layout(layout: Any) -> Any:
+    """The value of `layout=`: there are no layouts yet but the dense one and none."""
+    if layout is None or isinstance(layout, str) and layout == "default":
+        return layout
+    if isinstance(layout, (str, bool, int, float, tuple, list, dict)):
+        raise TypeError(f"layout must be a Layout, None, or 'default', got {layout!r}")
+    raise ValueError("a layout is not supported by tirx yet: give a shape and strides")
 
 
 class _TensorMaker:
@@ -125,7 +134,7 @@ class _TensorMaker:
         fields = {
             "scope": scope,
             "align": data_alignment if data_alignment is not None else _natural("align", align),
-            "layout": "default" if layout is None else layout,
+            "layout": "default" if layout is None else check_layout(layout),
         }
         return TensorType(shape, dtype, True, fields)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tirx import _core
 from tirx.script import state, views
-from tirx.script.annotations import HandleType, TensorType
+from tirx.script.annotations import HandleType, TensorType, check_layout
 
 Expr, Buffer, Region = _core.Expr, _core.Buffer, _core.Region
 
@@ -25,6 +25,7 @@ def _make(what: str, name: str, shape: Any, dtype: Any, scope: str, **fields: An
             given[key] = views.settled(given[key])
     if "strides" in given:
         given["strides"] = [views.settled(d) for d in given["strides"]]
+    check_layout(given.get("layout"))
     _check_byte_offset(given.get("byte_offset"), dtype)
     if "align" in given:
         given["align"] = max(given["align"], 0)

@@ -78,6 +78,8 @@ class Building:
         self.entries = 0
         self.entries_closed = False
         self.launch: Any = None
+        self.given_name: str | None = None  # by T.func_name
+        self.given_return: Any = None  # by T.func_ret
         self.thread_extents: list[Any] | None = None  # extents of T.thread_id
 
     def at(self, node: Any) -> int:
@@ -154,7 +156,20 @@ class Building:
 
     def set_name(self, name: str) -> None:
         """T.func_name."""
+        self.name_once(name)
         self.builder.set_name(name)
+
+    def name_once(self, name: str) -> None:
+        if self.given_name is not None:
+            raise ValueError(f"Duplicate prim func name: {self.given_name!r} and {name!r}")
+        self.given_name = name
+
+    def return_once(self, dtype: Any) -> None:
+        """T.func_ret."""
+        if self.given_return is not None:
+            raise ValueError(f"Duplicate prim func return type: {self.given_return!r} and {dtype!r}")
+        self.given_return = dtype
+        self.builder.set_ret(dtype)
 
     def set_symbol(self, name: str | None) -> None:
         """The attribute "global_symbol"."""

@@ -166,7 +166,7 @@ def func_name(name: str) -> Receipt:
 
 def func_ret(dtype: Any) -> Receipt:
     """The dtype of what the function returns."""
-    state.need("T.func_ret").builder.set_ret(dtype)
+    state.need("T.func_ret").return_once(dtype)
     return RECEIPT
 
 

@@ -113,6 +113,7 @@ class Tracer(Parser):
             self.in_annotation = False
 
     def set_name(self, name: str) -> None:
+        self.name_once(name)
         self.builder.set_name(name)
         if not self.symbol_given:
             self.builder.set_symbol(name)
