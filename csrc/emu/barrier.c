@@ -300,7 +300,8 @@ tx_vm_barrier(tx_vm *vm, tx_frag *f, const tx_insn *in)
         r = converge(vm, w, in, id);
     if (r != TX_RUN_ON || vm->stop)
         return TX_RUN_STOP;
-    return w->nfrags == 1 && f->state == TX_READY ? TX_RUN_ON : TX_RUN_BLOCK;
+    /* the part may have joined another, which goes on in its stead */
+    return w->nfrags == 1 && w->frag[0] == f && f->state == TX_READY ? TX_RUN_ON : TX_RUN_BLOCK;
 }
 
 /* ---- threads that leave, and those that wait for ever -------------------------------------------------------------------- */

@@ -110,6 +110,38 @@ def test_spinning_on_a_flag_of_a_later_cta():
         assert b.tolist() == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_parts_of_a_warp_that_join_at_a_barrier_run_once(check):
+    """Lane 0 waits for the other warp and lets the other lanes of its own go, which come to the barrier behind it."""
+
+    @T.prim_func
+    def k(B: T.Buffer((64,), "int32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
+        bar = T.alloc_shared((2,), "uint64")
+        if tx == 2:
+            T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), T.uint32(64))
+            T.ptx.mbarrier.init.shared.b64(bar.ptr_to([1]), T.uint32(1))
+            T.ptx.fence.mbarrier_init.release.cluster()
+        T.cuda.cta_sync()
+        T.ptx.mbarrier.arrive.shared.b64(bar.ptr_to([0]))
+        if tx == 0:
+            T.cuda.mbarrier_wait(bar.ptr_to([0]), 0)
+            T.ptx.mbarrier.arrive.shared.b64(bar.ptr_to([1]))
+        T.cuda.mbarrier_wait(bar.ptr_to([1]), 0)
+        if tx < 32:
+            T.ptx.bar.sync(T.uint32(9), T.uint32(32))
+            B[tx] += 1
+        T.cuda.cta_sync()
+        B[tx] += 1
+
+    for schedule in ("late", "early", *range(8)):
+        b = np.zeros(64, "int32")
+        run(k, b, check=check, schedule=schedule)
+        np.testing.assert_array_equal(b, np.repeat([2, 1], 32))
+
+
 def test_grid_sync():
     @T.prim_func
     def k(A: T.Buffer((6, 64), "int32"), B: T.Buffer((6, 64), "int32"), C: T.Buffer((6, 64), "int32")):
