@@ -301,6 +301,8 @@ class Meetings(Pipelines, Program):
                 return ["if T.cuda.elect_sync():", f"    {x[0]} = {self.any_value(x[1])}"]
         elif k == 11:
             return self.half_warps()
+        elif self.per == 96:
+            return self.half_warps()
         else:
             t = r.choice(["int32", "uint32", "int64"])
             n = self.per // 32

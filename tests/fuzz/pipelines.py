@@ -358,7 +358,7 @@ class Pipelines:
             t = r.choice(list(REDUCED))
             step = S.BITS[t] // 8
             n = 16 // step * r.choice([1, 2, 4])
-            op = r.choice(REDUCED[t])
+            op = r.choice([x for x in REDUCED[t] if self.threads == self.per or x[:3] not in ("inc", "dec")])
         else:
             t, n, _ = self.tile()
         step = S.BITS[t] // 8
