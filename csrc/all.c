@@ -79,6 +79,7 @@
 #include "emu/check_global.c"
 #include "emu/check_map.c"
 #include "emu/check_overflow.c"
+#include "emu/check_blocks.c"
 #include "emu/check_race.c"
 #include "emu/cluster.c"
 #include "emu/code.c"

@@ -63,7 +63,7 @@ struct tx_order { /* of a CTA or a cluster */
     struct global_known *known; /* check_global.c: what other CTAs have released to this one or this cluster */
     uint32_t nknown, known_cap;
     struct tx_flags *flags; /* check_flags.c; NULL: nothing has been released in shared memory */
-    tx_fence *fences; /* of less than the whole GPU: the last of each thread and scope */
+    tx_fence *fences;       /* of less than the whole GPU: the last of each thread and scope */
     uint32_t nfences, fence_cap;
 };
 
@@ -163,6 +163,7 @@ void tx_map_end(tx_vm *vm);
 typedef struct tx_span_of { /* bytes of a CTA's shared memory */
     tx_cta *cta;
     uint32_t off, n;
+    uint64_t pieces; /* not 0: of the 1024 bytes from a multiple of 1024 on only these, of 16 bytes each */
 } tx_span_of;
 
 /* Who works on what, for the checks at issue. */

@@ -5,35 +5,11 @@
  * engine, a place in the source. Who has seen what is in order.c. Reads by several threads merge into one record
  * that says "other lanes too" or "other warps too"; kernels with named barriers or engines also keep the last two times at which lanes
  * of each warp read, and engines' reads have slots of their own. A write of time 2^31 and above needs a closer look: it is an engine's, is still
- * to come, or the granule belongs to a live mbarrier. Times go on from CTA to CTA, so that nothing is cleared in between.
+ * to come, or the granule belongs to a live mbarrier. Where engines write whole blocks a block has one record instead (check_blocks.c). Times go on from CTA to CTA, so that nothing is cleared in between.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "emu/async.h"
-
-enum { SLOTS = 4 };
-#define PENDING 0xffffffffu /* wtime: an engine is to write here */
-#define LIVE 0xfffffffeu    /* wtime: an mbarrier */
-
-typedef struct
-    warp_read { /* by lanes of one warp: the latest, and other lanes' earlier ones, not later than `before` was */
-    uint32_t time, lanes, before, others;
-} warp_read;
-typedef struct agent_read {
-    uint32_t time, who;
-} agent_read;
-
-struct tx_shadow {
-    tx_order *order;
-    uint32_t start;
-    uint32_t n; /* granules */
-    uint32_t *wtime, *wwho, *rtime, *rwho;
-    warp_read *warps; /* named barriers, engines: last read of each warp, n times nwarps; else NULL */
-    agent_read *slots;
-    uint8_t *reads; /* engines that are still to read, and one of them */
-    uint32_t *reader;
-    uint32_t nwarps;
-};
+#include "emu/shadow.h"
 
 void
 tx_shadow_free(tx_shadow *s)
@@ -46,6 +22,7 @@ tx_shadow_free(tx_shadow *s)
     tx_free(s->slots);
     tx_free(s->reads);
     tx_free(s->reader);
+    tx_free(s->block);
     tx_free(s);
 }
 
@@ -57,6 +34,7 @@ tx_shadow_new(const tx_cta *cta, const tx_emu_program *p)
         return NULL;
     s->n = (uint32_t)(cta->shared_bytes >> p->granule_shift) + 8;
     s->nwarps = cta->nwarps;
+    s->shift = p->granule_shift;
     s->wtime = tx_calloc((size_t)s->n * 4, sizeof *s->wtime);
     if (p->partial_barriers || p->agents)
         s->warps = tx_calloc((size_t)s->n * cta->nwarps, sizeof *s->warps);
@@ -64,9 +42,10 @@ tx_shadow_new(const tx_cta *cta, const tx_emu_program *p)
         s->slots = tx_calloc((size_t)s->n * SLOTS, sizeof *s->slots);
         s->reads = tx_calloc(s->n, 1);
         s->reader = tx_calloc(s->n, sizeof *s->reader);
+        s->block = tx_calloc((size_t)cta->shared_bytes / BLOCK_BYTES + 2, sizeof *s->block);
     }
     if (!s->wtime || ((p->partial_barriers || p->agents) && !s->warps) ||
-        (p->agents && (!s->slots || !s->reads || !s->reader))) {
+        (p->agents && (!s->slots || !s->reads || !s->reader || !s->block))) {
         tx_shadow_free(s);
         return NULL;
     }
@@ -97,6 +76,8 @@ race_begin(tx_vm *vm, tx_cta *cta)
             memset(s->warps, 0, (size_t)s->n * s->nwarps * sizeof *s->warps);
         if (s->slots)
             memset(s->slots, 0, (size_t)s->n * SLOTS * sizeof *s->slots);
+        for (uint32_t b = 0; s->block && b < cta->shared_bytes / BLOCK_BYTES; b++)
+            s->block[b].on = false;
         vm->now = 0;
     }
     tx_order *shared = NULL;
@@ -206,19 +187,19 @@ slots_ordered(const tx_shadow *s, uint32_t thread, uint32_t g, uint32_t *by)
     return true;
 }
 
-static void
-note_slot(tx_shadow *s, uint32_t g, uint32_t agent, uint32_t who)
+void
+tx_note_slot(tx_shadow *s, uint32_t g, uint32_t time, uint32_t who)
 {
     agent_read *r = &s->slots[(size_t)g * SLOTS], *oldest = r;
     s->rtime[g] |= TX_TIME_CLOSER;
     for (int i = 0; i < SLOTS; i++) {
-        if (r[i].time < s->start || r[i].who >> TX_WHO_THREAD == agent) {
-            r[i] = (agent_read){s->order->e.now, who};
+        if (r[i].time < s->start || r[i].who >> TX_WHO_THREAD == who >> TX_WHO_THREAD) {
+            r[i] = (agent_read){time, who};
             return;
         }
         oldest = r[i].time < oldest->time ? &r[i] : oldest;
     }
-    *oldest = (agent_read){s->order->e.now, who};
+    *oldest = (agent_read){time, who};
 }
 
 /* ---- reports ----------------------------------------------------------------------------------------------------- */
@@ -380,7 +361,7 @@ note_read(tx_shadow *s, uint32_t g, uint32_t thread, uint32_t who, const tx_cta 
              closer = s->rtime[g] & TX_TIME_CLOSER;
     uint32_t first = tx_order_thread(owner, 0), by;
     if (s->slots && (thread < first || thread >= first + s->order->per_cta)) {
-        note_slot(s, g, thread, who);
+        tx_note_slot(s, g, now, who);
         return;
     }
     if (s->warps)
@@ -489,6 +470,7 @@ thread_access(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off)
     bool strong = a->kind == TX_ATOMIC || a->strength;
     uint32_t byte = (uint32_t)(cta->mem[a->mem].base - cta->shared + off),
              me = tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES + lane);
+    tx_blocks_open(s, byte, a->size);
     if (strong)
         tx_flags_before(a, cta, byte, me);
     for (uint32_t i = 0; i < (n ? n : 1); i++)
@@ -608,40 +590,117 @@ like_before(const tx_vm *vm, const tx_shadow *s, uint32_t g)
            memcmp(&s->slots[(size_t)g * SLOTS], &s->slots[((size_t)g - 1) * SLOTS], SLOTS * sizeof *s->slots) == 0;
 }
 
-bool
-tx_shadow_issue_write(const tx_issue *i, const tx_span_of *at)
+/* A span goes by blocks: a part of one. */
+typedef struct block_part {
+    uint32_t block;
+    uint64_t pieces; /* 0: not whole pieces */
+    tx_span_of span;
+} block_part;
+
+static bool
+next_part(const tx_span_of *at, block_part *p)
 {
-    uint32_t from, to, thread = tx_order_thread(i->f->warp->cta, i->f->warp->index * TX_LANES + i->lane);
-    tx_shadow *s = at->cta->shadow;
-    if (!span_granules(i->vm, at, &from, &to))
-        return true;
-    for (uint32_t g = from; g < to; g++) {
-        if (g > from && like_before(i->vm, s, g))
-            continue;
-        if (!issue_one(i, s, at, g, thread, true))
-            return false;
+    uint32_t off = p->span.n ? p->span.off + p->span.n : at->off, end = at->off + at->n;
+    if (off >= end)
+        return false;
+    p->block = off / BLOCK_BYTES;
+    uint32_t in = off % BLOCK_BYTES, n = BLOCK_BYTES - in < end - off ? BLOCK_BYTES - in : end - off;
+    p->span = (tx_span_of){at->cta, off, n, 0};
+    p->pieces = at->pieces;
+    if (!p->pieces && in % BLOCK_PIECE == 0 && n % BLOCK_PIECE == 0)
+        p->pieces = (n == BLOCK_BYTES ? ~0ull : (1ull << n / BLOCK_PIECE) - 1) << in / BLOCK_PIECE;
+    return true;
+}
+
+/* The runs of bytes of a part: its span, or pieces that lie side by side. Begins with *s all zero. */
+static bool
+next_run(const tx_span_of *at, const block_part *p, tx_span_of *s)
+{
+    if (!at->pieces) {
+        bool first = s->n == 0;
+        *s = p->span;
+        return first;
     }
-    for (uint32_t g = from, who = who_of(thread, i->site, i->atomic); g < to; g++)
-        s->wtime[g] = PENDING, s->wwho[g] = who, s->rtime[g] = 0;
-    memset(&s->slots[(size_t)from * SLOTS], 0, (size_t)(to - from) * SLOTS * sizeof *s->slots);
+    uint32_t from = s->n ? (s->off + s->n) % BLOCK_BYTES / BLOCK_PIECE : 0;
+    uint64_t left = s->n && !from ? 0 : at->pieces >> from << from, rest;
+    if (!left)
+        return false;
+    from = (uint32_t)__builtin_ctzll(left);
+    rest = ~(left >> from);
+    uint32_t n = rest ? (uint32_t)__builtin_ctzll(rest) : 64;
+    *s = (tx_span_of){at->cta, p->block * BLOCK_BYTES + from * BLOCK_PIECE, n * BLOCK_PIECE, 0};
     return true;
 }
 
 bool
-tx_shadow_issue_read(const tx_issue *i, const tx_span_of *at)
+tx_shadow_issue_write(const tx_issue *i, const tx_span_of *at)
 {
-    uint32_t from, to, thread = tx_order_thread(i->f->warp->cta, i->f->warp->index * TX_LANES + i->lane);
+    uint32_t from, to, thread = tx_order_thread(i->f->warp->cta, i->f->warp->index * TX_LANES + i->lane),
+                       who = who_of(thread, i->site, i->atomic);
     tx_shadow *s = at->cta->shadow;
-    if (!span_granules(i->vm, at, &from, &to))
+    block_part p = {0};
+    if (!s)
         return true;
+    while (next_part(at, &p)) {
+        if (p.pieces == ~0ull && tx_block_may_write(i, s, p.block, thread))
+            continue;
+        tx_blocks_open(s, p.span.off, p.span.n);
+        span_granules(i->vm, &p.span, &from, &to);
+        for (uint32_t g = from; g < to; g++) {
+            if (g > from && like_before(i->vm, s, g))
+                continue;
+            if (!issue_one(i, s, at, g, thread, true))
+                return false;
+        }
+    }
+    for (p.span.n = 0; next_part(at, &p);) {
+        if (p.pieces == ~0ull && !i->atomic && s->shift <= 4) {
+            tx_block_write(s, p.block, who);
+            continue;
+        }
+        tx_blocks_open(s, p.span.off, p.span.n);
+        span_granules(i->vm, &p.span, &from, &to);
+        for (uint32_t g = from; g < to; g++)
+            s->wtime[g] = PENDING, s->wwho[g] = who, s->rtime[g] = 0;
+        memset(&s->slots[(size_t)from * SLOTS], 0, (size_t)(to - from) * SLOTS * sizeof *s->slots);
+    }
+    return true;
+}
+
+static bool
+issue_read_run(const tx_issue *i, tx_shadow *s, const tx_span_of *at, uint32_t thread, uint32_t who)
+{
+    uint32_t from, to;
+    span_granules(i->vm, at, &from, &to);
     for (uint32_t g = from; g < to; g++) {
         if (g > from && s->wtime[g] == s->wtime[g - 1] && s->wwho[g] == s->wwho[g - 1])
             continue; /* as the one before */
         if (!issue_one(i, s, at, g, thread, false))
             return false;
     }
-    for (uint32_t g = from, who = who_of(thread, i->site, false); g < to; g++)
+    for (uint32_t g = from; g < to; g++)
         s->reads[g]++, s->reader[g] = who, s->rtime[g] |= TX_TIME_CLOSER;
+    return true;
+}
+
+bool
+tx_shadow_issue_read(const tx_issue *i, const tx_span_of *at)
+{
+    uint32_t thread = tx_order_thread(i->f->warp->cta, i->f->warp->index * TX_LANES + i->lane),
+             who = who_of(thread, i->site, false);
+    tx_shadow *s = at->cta->shadow;
+    block_part p = {0};
+    if (!s)
+        return true;
+    while (next_part(at, &p)) {
+        tx_span_of run = {0};
+        if (p.pieces && tx_block_read(i, s, p.block, p.pieces, thread, who))
+            continue;
+        tx_blocks_open(s, p.span.off, p.span.n);
+        while (next_run(at, &p, &run))
+            if (!issue_read_run(i, s, &run, thread, who))
+                return false;
+    }
     return true;
 }
 
@@ -650,37 +709,62 @@ tx_shadow_done_write(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uint
 {
     uint32_t from, to;
     tx_shadow *s = at->cta->shadow;
-    if (!span_granules(vm, at, &from, &to))
+    block_part p = {0};
+    if (!s)
         return;
     uint32_t time = s->order->e.now | (agent >= s->order->nthreads ? TX_TIME_CLOSER : 0),
              who = who_of(agent, site, false);
-    for (uint32_t g = from; g < to; g++)
-        s->wtime[g] = time, s->wwho[g] = who;
+    while (next_part(at, &p)) {
+        if (p.pieces == ~0ull && tx_block_wrote(s, p.block, time, who))
+            continue;
+        tx_blocks_open(s, p.span.off, p.span.n);
+        span_granules(vm, &p.span, &from, &to);
+        for (uint32_t g = from; g < to; g++)
+            s->wtime[g] = time, s->wwho[g] = who;
+    }
 }
 
 void
 tx_shadow_done_atomic(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uint32_t site)
 {
     uint32_t from, to;
+    if (!span_granules(vm, at, &from, &to))
+        return;
+    tx_blocks_open(at->cta->shadow, at->off, at->n);
     tx_shadow_done_write(vm, at, agent, site);
-    if (span_granules(vm, at, &from, &to))
-        for (uint32_t g = from; g < to; g++)
-            at->cta->shadow->wwho[g] |= TX_WHO_ATOMIC;
+    for (uint32_t g = from; g < to; g++)
+        at->cta->shadow->wwho[g] |= TX_WHO_ATOMIC;
+}
+
+static void
+done_read_run(const tx_vm *vm, tx_shadow *s, const tx_span_of *at, uint32_t agent, uint32_t who)
+{
+    uint32_t from, to;
+    span_granules(vm, at, &from, &to);
+    for (uint32_t g = from; g < to; g++) {
+        s->reads[g] -= s->reads[g] > 0;
+        if (agent >= s->order->nthreads)
+            tx_note_slot(s, g, s->order->e.now, who);
+        else
+            note_read(s, g, agent, who, at->cta);
+    }
 }
 
 void
 tx_shadow_done_read(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uint32_t site)
 {
-    uint32_t from, to;
     tx_shadow *s = at->cta->shadow;
-    if (!span_granules(vm, at, &from, &to))
+    uint32_t who = who_of(agent, site, false);
+    block_part p = {0};
+    if (!s)
         return;
-    for (uint32_t g = from, who = who_of(agent, site, false); g < to; g++) {
-        s->reads[g] -= s->reads[g] > 0;
-        if (agent >= s->order->nthreads)
-            note_slot(s, g, agent, who);
-        else
-            note_read(s, g, agent, who, at->cta);
+    while (next_part(at, &p)) {
+        tx_span_of run = {0};
+        if (p.pieces && agent >= s->order->nthreads && tx_block_has_read(s, p.block, p.pieces, who))
+            continue;
+        tx_blocks_open(s, p.span.off, p.span.n);
+        while (next_run(at, &p, &run))
+            done_read_run(vm, s, &run, agent, who);
     }
 }
 
@@ -702,6 +786,7 @@ tx_shadow_barrier(const tx_vm *vm, const tx_span_of *at, bool live, uint32_t thr
     tx_shadow *s = at->cta->shadow;
     if (!span_granules(vm, at, &from, &to))
         return;
+    tx_blocks_open(s, at->off, at->n);
     for (uint32_t g = from; g < to; g++) {
         s->wtime[g] = live ? LIVE : thread == UINT32_MAX ? 0 : s->order->e.now;
         s->wwho[g] = live || thread == UINT32_MAX ? UINT32_MAX : who_of(thread, site, false);

@@ -81,10 +81,10 @@ bulk_issue_one(const tx_act *a, uint32_t l, int32_t op, unsigned kind, int rank)
     if (mask >= 0)
         d->masked = true, d->mask = (uint16_t)tx_act_in(a, mask, l);
     if (from.space != TX_GLOBAL)
-        w->src[w->nsrc++] = (tx_span_of){from.cta, from.off, n};
+        w->src[w->nsrc++] = (tx_span_of){from.cta, from.off, n, 0};
     w->dst = w->src + w->nsrc;
     if (to.space != TX_GLOBAL)
-        w->dst[w->ndst++] = (tx_span_of){to.cta, to.off, n};
+        w->dst[w->ndst++] = (tx_span_of){to.cta, to.off, n, 0};
     if (stages)
         d->staged = (uint8_t *)(d + 1), w->read = bulk_read;
     w->write = bulk_write;

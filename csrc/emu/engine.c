@@ -71,7 +71,7 @@ tx_engine_begin(tx_vm *vm, tx_cta *cta)
     size_t n = (size_t)cta->nwarps * TX_LANES;
     drop_works(e);
     for (uint32_t i = 0; i < e->nbars; i++) {
-        tx_span_of at = {cta, e->bar[i].off, 8};
+        tx_span_of at = {cta, e->bar[i].off, 8, 0};
         if (e->bar[i].live)
             tx_shadow_barrier(vm, &at, false, UINT32_MAX, 0);
     }
@@ -405,7 +405,7 @@ TX_PTX_AGENT(cp_async)
                 continue;
             break;
         }
-        w->dst[l] = (tx_span_of){to.cta, to.off, (uint32_t)n};
+        w->dst[l] = (tx_span_of){to.cta, to.off, (uint32_t)n, 0};
         if (!tx_shadow_issue_write(&i, &w->dst[l]))
             break;
         w->lanes |= 1u << l;
@@ -552,8 +552,9 @@ tx_engine_end(tx_vm *vm, tx_cta *cta)
         if (vm->check && open) {
             tx_emu_report *r = tx_report_begin(vm, "async", w->site);
             r->buffer[0] = 0;
+            const tx_span_of *at = w->ndst ? w->dst : w->src;
             if (w->ndst || w->nsrc)
-                tx_name_shared(vm, r, w->ndst ? w->dst->cta : w->src->cta, w->ndst ? w->dst->off : w->src->off);
+                tx_name_shared(vm, r, at->cta, at->off + (at->pieces ? 16 * (uint32_t)__builtin_ctzll(at->pieces) : 0));
             r->element[0] = 0;
             r->warning = store;
             tx_report_thread(vm, r, cta, w->thread, w->site, tx_site_of(vm, w->site)->role);

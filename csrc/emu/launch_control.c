@@ -42,7 +42,7 @@ clc_send(const tx_act *a, uint32_t l, const tx_where *to, const tx_where *bar, c
     clc_answer *d = w->data;
     d->to = to->p;
     memcpy(d->word, word, sizeof d->word);
-    w->dst[w->ndst++] = (tx_span_of){to->cta, to->off, 16};
+    w->dst[w->ndst++] = (tx_span_of){to->cta, to->off, 16, 0};
     w->write = clc_write, w->carries = true;
     w->bytes = 16;
     w->bar_cta = bar->cta, w->bar_off = bar->off;

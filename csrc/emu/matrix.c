@@ -75,7 +75,7 @@ matrix_touch(const tx_act *a, const tx_where *row, uint32_t n, bool trans, uint8
                 continue;
             for (uint32_t h = 0; h < (trans ? 2u : 1u); h++) {
                 const tx_where *w = &row[8 * i + (trans ? l % 4 * 2 + h : l / 4)];
-                tx_span_of s = {w->cta, w->off + (trans ? l / 4 * 2 : l % 4 * 4), trans ? 2 : 4};
+                tx_span_of s = {w->cta, w->off + (trans ? l / 4 * 2 : l % 4 * 4), trans ? 2 : 4, 0};
                 if (w->cta && !tx_shadow_touch(&who, &s, kind))
                     return false;
             }
@@ -105,7 +105,7 @@ matrix_touch_bytes(const tx_act *a, const tx_where *row, uint32_t regs, int shap
         uint32_t l = n / 4 / regs, r, c;
         tx_issue who = tx_act_issue(a, l, false);
         matrix_byte_place(shape, l, n / 4 % regs, n % 4, &r, &c);
-        tx_span_of s = {row[r].cta, row[r].off + c * bits / 8, 1};
+        tx_span_of s = {row[r].cta, row[r].off + c * bits / 8, 1, 0};
         if ((a->f->warp->live >> l & 1) && row[r].cta && !tx_shadow_touch(&who, &s, kind))
             return false;
     }

@@ -161,7 +161,7 @@ TX_PTX_AGENT(mbar_init)
         tx_where w;
         uint32_t count = (uint32_t)tx_act_in(a, n, l);
         tx_mbar *b = operand_bar(a, l, false, &w);
-        tx_span_of at = {w.cta, w.off, 8};
+        tx_span_of at = {w.cta, w.off, 8, 0};
         tx_issue i = tx_act_issue(a, l, false);
         if (vm->stop)
             return TX_RUN_STOP;
@@ -201,7 +201,7 @@ TX_PTX_AGENT(mbar_inval)
     {
         tx_where w;
         tx_mbar *b = operand_bar(a, l, true, &w);
-        tx_span_of at = {w.cta, w.off, 8};
+        tx_span_of at = {w.cta, w.off, 8, 0};
         if (a->vm->stop)
             return TX_RUN_STOP;
         if (!b)

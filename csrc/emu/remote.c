@@ -69,7 +69,7 @@ remote_issue(const tx_act *a, uint32_t l, int32_t op, unsigned kind)
     remote_store *s = w->data;
     s->to = to.p, s->n = n, s->op = op, s->kind = kind;
     memcpy(s->value, value, n);
-    w->dst[w->ndst++] = (tx_span_of){to.cta, to.off, n};
+    w->dst[w->ndst++] = (tx_span_of){to.cta, to.off, n, 0};
     w->atomic = i.atomic = op >= 0;
     w->write = remote_write, w->carries = true;
     w->bytes = n;
@@ -119,7 +119,7 @@ TX_PTX_MATRIX(st_bulk)
             good = false;
         }
         for (uint32_t at = 0; good && a->vm->hooks && at < n; at += 8) {
-            tx_span_of s = {to.cta, to.off + at, 8};
+            tx_span_of s = {to.cta, to.off + at, 8, 0};
             if (!tx_shadow_touch(&i, &s, TX_WRITE))
                 return TX_RUN_STOP;
         }
@@ -148,7 +148,7 @@ wide_atomic(const tx_act *a)
                 return TX_RUN_STOP;
             continue;
         }
-        tx_span_of s = {to.cta, to.off, 16};
+        tx_span_of s = {to.cta, to.off, 16, 0};
         if (a->vm->hooks && to.space != TX_GLOBAL && !tx_shadow_touch(&i, &s, TX_ATOMIC))
             return TX_RUN_STOP;
         memcpy(old, to.p, 16);

@@ -56,18 +56,12 @@ tx_tc_chunks(const tx_act *a, uint32_t lane, tc_chunks *c, tx_cta *cta, uint32_t
 uint32_t
 tx_tc_spans(const tc_chunks *c, tx_cta *cta, tx_span_of *s)
 {
-    uint32_t n = 0, end = UINT32_MAX;
+    uint32_t n = 0;
     for (uint32_t w = 0; w < TC_CHUNK_WORDS; w++)
-        for (uint64_t left = c->bit[w]; left; left &= left - 1) {
-            uint32_t off = (w * 64 + (uint32_t)__builtin_ctzll(left)) * 16;
-            if (off != end) {
-                if (s)
-                    s[n] = (tx_span_of){cta, off, 0};
-                n++;
-            }
+        if (c->bit[w]) {
             if (s)
-                s[n - 1].n += 16;
-            end = off + 16;
+                s[n] = (tx_span_of){cta, w * 1024, 1024, c->bit[w]};
+            n++;
         }
     return n;
 }

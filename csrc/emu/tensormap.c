@@ -59,7 +59,7 @@ static bool
 tmap_touch(const tx_act *a, uint32_t l, const tx_where *w, uint8_t kind)
 {
     const tx_issue i = tx_act_issue(a, l, false);
-    const tx_span_of span = {w->cta, w->off, TX_TM_BYTES};
+    const tx_span_of span = {w->cta, w->off, TX_TM_BYTES, 0};
 
     return !a->vm->hooks || w->space == TX_GLOBAL || tx_shadow_touch(&i, &span, kind);
 }

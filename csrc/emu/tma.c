@@ -359,7 +359,7 @@ tma_spans(const tma_job *j, tx_cta *cta, bool all, tx_span_of *s)
             if (n && s[n - 1].off + s[n - 1].n == o)
                 s[n - 1].n += size;
             else
-                s[n++] = (tx_span_of){cta, o, size};
+                s[n++] = (tx_span_of){cta, o, size, 0};
         }
     }
     return n;

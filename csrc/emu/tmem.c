@@ -133,7 +133,7 @@ give_address(const tx_act *a, uint32_t column)
     tx_issue i = tx_act_issue(a, l, false);
     if (!tx_act_where(a, "d", l, 4, 4, true, &w))
         return !a->vm->stop;
-    tx_span_of s = {w.cta, w.off, 4};
+    tx_span_of s = {w.cta, w.off, 4, 0};
     if (w.space != TX_GLOBAL && !tx_shadow_touch(&i, &s, TX_WRITE))
         return false;
     memcpy(w.p, &column, 4);

@@ -183,19 +183,29 @@ wg_inside(const tx_act *a, const wg_operand *o, uint32_t es, uint32_t kk, const 
     return true;
 }
 
+/* Its pieces by blocks of 1 KB; at most BLOCKS of them. */
+enum { BLOCKS = 256 };
+
 static uint32_t
 wg_spans(const wg_operand *o, tx_cta *cta, uint32_t es, uint32_t kk, tx_span_of *s)
 {
-    uint32_t n = 0;
+    uint64_t bit[BLOCKS];
+    uint32_t n = 0, low = BLOCKS, high = 0;
     wg_walk walk = wg_walk_of(o, es);
     EACH_CHUNK(o, es, kk, r, k)
     {
-        uint32_t at = wg_chunk(&walk, r, k);
-        if (n && s[n - 1].off + s[n - 1].n == at)
-            s[n - 1].n += 16;
-        else
-            s[n++] = (tx_span_of){cta, at, 16};
+        uint32_t at = wg_chunk(&walk, r, k), b = at / 1024;
+        if (low == BLOCKS)
+            bit[low = high = b] = 0;
+        while (b < low)
+            bit[--low] = 0;
+        while (b > high)
+            bit[++high] = 0;
+        bit[b] |= 1ull << at / 16 % 64; /* descriptors count in 16 bytes */
     }
+    for (uint32_t b = low; b <= high && low < BLOCKS; b++)
+        if (bit[b])
+            s[n++] = (tx_span_of){cta, b * 1024, 1024, bit[b]};
     return n;
 }
 
@@ -640,18 +650,22 @@ TX_PTX_AGENT(wgmma)
     if (!tx_act_whole(a) || (!j.a_in_registers && !wg_inside(a, &j.a, j.es, j.kk, "A")) ||
         !wg_inside(a, &j.b, j.es, j.kb, "B"))
         return vm->stop ? TX_RUN_STOP : TX_RUN_ON;
-    uint32_t chunks = vm->hooks ? (ROWS * j.kk + (uint32_t)j.n * j.kb) * j.es / 16 : 0;
-    tx_work *w = tx_work_new(a, 0, TX_END_WGMMA, chunks, sizeof j);
+    tx_span_of spans[2 * BLOCKS];
+    uint32_t nspans = 0;
+    if (vm->hooks && !j.a_in_registers)
+        nspans = wg_spans(&j.a, cta, j.es, j.kk, spans);
+    if (vm->hooks && a->f->warp->index % 4 == 0) /* one warp for the warpgroup */
+        nspans += wg_spans(&j.b, cta, j.es, j.kb, spans + nspans);
+    tx_work *w = tx_work_new(a, 0, TX_END_WGMMA, nspans, sizeof j);
     if (!w)
         return TX_RUN_STOP;
     memcpy(w->data, &j, sizeof j);
+    if (nspans)
+        memcpy(w->src, spans, nspans * sizeof *spans);
+    w->nsrc = nspans;
     w->group = cta->engine->wgmma_group[a->f->warp->index];
     if (vm->hooks) {
         tx_issue i = tx_act_issue(a, tx_first_lane(a->f->m), true);
-        if (!j.a_in_registers)
-            w->nsrc = wg_spans(&j.a, cta, j.es, j.kk, w->src);
-        if (a->f->warp->index % 4 == 0) /* one warp for the warpgroup */
-            w->nsrc += wg_spans(&j.b, cta, j.es, j.kb, w->src + w->nsrc);
         bool ok = wg_take_registers(a, &j);
         for (uint32_t s = 0; ok && s < w->nsrc; s++)
             ok = tx_shadow_issue_read(&i, &w->src[s]);
