@@ -32,8 +32,6 @@ SEEDS = int(os.environ.get("TIRX_PAIR_SEEDS", "2"))
 PENDING = {  # not found yet: what goes through global memory
     "result_read_back_after_the_wait_for_the_source": "global destinations of engines are not poisoned",
     "global_tile_fetched_without_the_proxy_fence": "proxies are not looked at in global memory",
-    "page_times_stride_leaves_32_bits": "address overflow",
-    "flattened_index_of_a_virtual_grid": "address overflow",
 }
 each = pytest.mark.parametrize("pair", PAIRS, ids=[f"{p.cls}-{p.name}" for p in PAIRS])
 

@@ -178,39 +178,43 @@ def column_of_tensor_memory_nobody_has_stored(fixed):
 
 
 @expect("overflow", cls="arithmetic", lines=("index",), source="own: offset of a page times its stride in 32 bits",
-        launch=dict(grid=1, block=32), args=lambda: (ints(3, lo=0, hi=4), ints(4 * 32), zeros(3, 32), 1 << 29),
-        want=lambda P, A, B, s: {2: A.reshape(4, 32)[(P.astype(np.int64) * 8 * s // s // 8) % 4]})
+        launch=dict(grid=1, block=32), args=lambda: (np.array([0, 1, 0, 3], np.int32), ints(32), zeros(4, 32), 1 << 29),
+        want=lambda P, A, B, s: {2: np.where((P == 0)[:, None], A, 0)})
 def page_times_stride_leaves_32_bits(fixed):
-    """A page table whose stride is a parameter: page 1 at stride 2**29 * 8 is 2**32."""
+    """Pages beyond the window are skipped; page 1 begins at element 2**32, which in 32 bits is inside."""
     @T.prim_func
-    def k(P: T.Buffer((3,), "int32"), A: T.Buffer((128,), "int32"), B: T.Buffer((3, 32), "int32"), stride: T.int32):
+    def k(P: T.Buffer((4,), "int32"), A: T.Buffer((32,), "int32"), B: T.Buffer((4, 32), "int32"), stride: T.int32):
         T.device_entry()
         bx = T.cta_id([1])
         lane = T.thread_id([32])
-        for i in range(3):
+        for i in range(4):
             if fixed:
-                at: T.int64 = T.int64(P[i]) * T.int64(8) * T.int64(stride)
-                B[i, lane] = A[at // T.int64(stride) // T.int64(8) * T.int64(32) + T.int64(lane)]
+                at: T.int64 = T.int64(P[i]) * T.int64(8) * T.int64(stride) + T.int64(lane)
+                if at < 32:
+                    B[i, lane] = A[at]
             else:
-                B[i, lane] = A[T.max(P[i] * 8 * stride, 0) % 4 * 32 + lane]  # <-- index
+                near: T.int32 = P[i] * 8 * stride + lane  # <-- index
+                if near >= 0 and near < 32:
+                    B[i, lane] = A[near]
     return k
 
 
 @expect("overflow", cls="arithmetic", lines=("index",), source="own: flattened index of a large virtual grid",
-        launch=dict(grid=2, block=32), args=lambda: (ints(64), zeros(64), 1 << 16), want=lambda A, B, n: {1: A})
+        launch=dict(grid=2, block=32), args=lambda: (ints(60), zeros(64), 1 << 16),
+        want=lambda A, B, n: {1: A[(np.arange(2, dtype=np.int64)[:, None] * 65535 * n + np.arange(32)).ravel() % 60]})
 def flattened_index_of_a_virtual_grid(fixed):
-    """row * n + column with n = 2**16 rows and columns; the last rows pass 2**31."""
+    """row * n + column with n = 2**16 rows and columns; the last rows pass 2**31, and 60 is no power of two."""
     @T.prim_func
-    def k(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32"), n: T.int32):
+    def k(A: T.Buffer((60,), "int32"), B: T.Buffer((64,), "int32"), n: T.int32):
         T.device_entry()
         bx = T.cta_id([2])
         lane = T.thread_id([32])
         row: T.let = bx * 65535
         if fixed:
             at: T.int64 = T.int64(row) * T.int64(n) + T.int64(lane)
-            B[bx * 32 + lane] = A[T.int64(bx * 32) + at % T.int64(n)]
+            B[bx * 32 + lane] = A[at % T.int64(60)]
         else:
-            B[bx * 32 + lane] = A[bx * 32 + T.bitwise_and(row * n + lane, n - 1)]  # <-- index
+            B[bx * 32 + lane] = A[(row * n + lane) % 60]  # <-- index
     return k
 
 
