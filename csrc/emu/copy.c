@@ -182,9 +182,10 @@ TX_PTX_AGENT(fence_proxy)
 {
     tx_cta *cta = a->f->warp->cta;
     tx_order *o = tx_shadow_order(cta);
+    const char *space = tx_ptx_slot(a->k, "space");
     if (!tx_ptx_slot(a->k, "kind"))
         tx_map_fence(a);
-    if (o && tx_act_has(a, TK_async))
+    if (o && tx_act_has(a, TK_async) && !(space && strcmp(space, "global") == 0)) /* what follows is shared memory */
         tx_order_fence_proxy(o, tx_order_thread(cta, a->f->warp->index * TX_LANES), a->f->m);
     return TX_RUN_ON;
 }

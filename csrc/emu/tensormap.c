@@ -124,8 +124,9 @@ TX_PTX_AGENT(tmap_cp)
     if (!tx_act_where(a, "s", l, TX_TM_BYTES, TX_TM_ALIGN, false, &from) ||
         !tx_act_where(a, "d", l, TX_TM_BYTES, TX_TM_ALIGN, true, &to))
         return a->vm->stop ? TX_RUN_STOP : TX_RUN_ON;
-    if (!tmap_touch(a, l, &from, TX_READ))
-        return TX_RUN_STOP;
+    for (uint32_t left = a->f->m; left; left &= left - 1) /* each may be the one that reads */
+        if (!tmap_touch(a, tx_first_lane(left), &from, TX_READ))
+            return TX_RUN_STOP;
     memcpy(to.p, from.p, TX_TM_BYTES);
     return tx_map_changed(a, l, &to, true) ? TX_RUN_ON : TX_RUN_STOP;
 }

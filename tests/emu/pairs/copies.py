@@ -311,6 +311,32 @@ def init_of_a_ring_without_its_fence(fixed):
     return k
 
 
+@expect("proxy", cls="proxy", buffer="sm", lines=("store", "copy"), source="PTX ISA fence.proxy.async: the fence is for the state space it names",
+        args=lambda: (ints(4, 64), zeros(4, 64)), want=lambda A, B: {1: A[:, ::-1] - 1}, **hopper())
+def fence_of_global_memory_for_a_tile_in_shared(fixed):
+    space = "shared::cta" if fixed else "global"
+
+    @T.prim_func
+    def k(A: T.Buffer((4, 64), "int32"), B_ptr: T.handle):
+        B = T.match_buffer(B_ptr, (4, 64), "int32", align=16)
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
+        sm = T.alloc_shared((2, 64), "int32", align=128)
+        for i in range(4):
+            sm[i % 2, 63 - tx] = A[i, tx] - 1       # <-- store
+            T.ptx[f"fence.proxy.async.{space}"]()
+            T.cuda.cta_sync()
+            if tx == 0:
+                T.ptx[OUT](B.ptr_to([i, 0]), sm.ptr_to([i % 2, 0]), T.uint32(256))  # <-- copy
+                T.ptx.cp.async_.bulk.commit_group()
+                T.ptx.cp.async_.bulk.wait_group.read(1)
+            T.cuda.cta_sync()
+        if tx == 0:
+            T.ptx.cp.async_.bulk.wait_group(0)
+    return k
+
+
 @expect("proxy", cls="proxy", buffer="A", also=("race",), lines=("store", "copy"), source="own: tile written to global memory, then fetched by the copy engine",
         args=lambda: (at16(2, 64, fill=0), zeros(2, 64)), want=lambda A, B: {1: np.arange(128).reshape(2, 64)}, **hopper())
 def global_tile_fetched_without_the_proxy_fence(fixed):
