@@ -186,6 +186,7 @@ void tx_shadow_done_atomic(const tx_vm *vm, const tx_span_of *s, uint32_t agent,
 void tx_shadow_done_read(const tx_vm *vm, const tx_span_of *s, uint32_t agent, uint32_t site);
 /* A synchronous access of a lane to bytes of shared memory. */
 bool tx_shadow_touch(const tx_issue *i, const tx_span_of *s, uint8_t kind);
+bool tx_shadow_touch_in(const tx_issue *i, const tx_span_of *s, uint8_t kind, uint32_t mem); /* mem: tx_mem_at */
 void tx_shadow_barrier(const tx_vm *vm, const tx_span_of *s, bool live, uint32_t thread, uint32_t site);
 uint32_t tx_mem_at(const tx_vm *vm, const tx_cta *cta, uint32_t off); /* the array that begins last before the byte */
 void tx_name_shared(const tx_vm *vm, tx_emu_report *r, const tx_cta *cta, uint32_t off);

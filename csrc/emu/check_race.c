@@ -737,16 +737,13 @@ tx_shadow_done_atomic(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uin
 }
 
 static void
-done_read_run(const tx_vm *vm, tx_shadow *s, const tx_span_of *at, uint32_t agent, uint32_t who)
+done_read_run(const tx_vm *vm, tx_shadow *s, const tx_span_of *at, uint32_t who)
 {
     uint32_t from, to;
     span_granules(vm, at, &from, &to);
     for (uint32_t g = from; g < to; g++) {
         s->reads[g] -= s->reads[g] > 0;
-        if (agent >= s->order->nthreads)
-            tx_note_slot(s, g, s->order->e.now, who);
-        else
-            note_read(s, g, agent, who, at->cta);
+        tx_note_slot(s, g, s->order->e.now, who);
     }
 }
 
@@ -760,23 +757,28 @@ tx_shadow_done_read(const tx_vm *vm, const tx_span_of *at, uint32_t agent, uint3
         return;
     while (next_part(at, &p)) {
         tx_span_of run = {0};
-        if (p.pieces && agent >= s->order->nthreads && tx_block_has_read(s, p.block, p.pieces, who))
+        if (p.pieces && tx_block_has_read(s, p.block, p.pieces, who))
             continue;
         tx_blocks_open(s, p.span.off, p.span.n);
         while (next_run(at, &p, &run))
-            done_read_run(vm, s, &run, agent, who);
+            done_read_run(vm, s, &run, who);
     }
+}
+
+bool
+tx_shadow_touch_in(const tx_issue *i, const tx_span_of *at, uint8_t kind, uint32_t mem)
+{
+    tx_shadow *s = at->cta->shadow;
+    if (!s || mem == UINT32_MAX)
+        return true;
+    tx_access a = {i->vm, i->f, mem, i->site, at->n, kind, at->cta == i->f->warp->cta ? NULL : at->cta, 0};
+    return thread_access(&a, s, i->lane, at->off - (at->cta->mem[mem].base - at->cta->shared));
 }
 
 bool
 tx_shadow_touch(const tx_issue *i, const tx_span_of *at, uint8_t kind)
 {
-    tx_shadow *s = at->cta->shadow;
-    uint32_t mem = tx_mem_at(i->vm, at->cta, at->off);
-    if (!s || mem == UINT32_MAX)
-        return true;
-    tx_access a = {i->vm, i->f, mem, i->site, at->n, kind, at->cta == i->f->warp->cta ? NULL : at->cta, 0};
-    return thread_access(&a, s, i->lane, at->off - (at->cta->mem[mem].base - at->cta->shared));
+    return tx_shadow_touch_in(i, at, kind, tx_mem_at(i->vm, at->cta, at->off));
 }
 
 void

@@ -68,18 +68,24 @@ matrix_touch(const tx_act *a, const tx_where *row, uint32_t n, bool trans, uint8
 {
     if (!a->vm->hooks)
         return true;
-    for (uint32_t i = 0; i < n; i++)
+    tx_issue who = tx_act_issue(a, 0, false);
+    uint32_t mem[8];
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t r = 0; r < 8; r++)
+            mem[r] = row[8 * i + r].cta ? tx_mem_at(a->vm, row[8 * i + r].cta, row[8 * i + r].off) : UINT32_MAX;
         for (uint32_t l = 0; l < TX_LANES; l++) {
-            tx_issue who = tx_act_issue(a, l, false);
             if (!(a->f->warp->live >> l & 1))
                 continue;
+            who.lane = l;
             for (uint32_t h = 0; h < (trans ? 2u : 1u); h++) {
-                const tx_where *w = &row[8 * i + (trans ? l % 4 * 2 + h : l / 4)];
+                uint32_t r = trans ? l % 4 * 2 + h : l / 4;
+                const tx_where *w = &row[8 * i + r];
                 tx_span_of s = {w->cta, w->off + (trans ? l / 4 * 2 : l % 4 * 4), trans ? 2 : 4, 0};
-                if (w->cta && !tx_shadow_touch(&who, &s, kind))
+                if (w->cta && !tx_shadow_touch_in(&who, &s, kind, mem[r]))
                     return false;
             }
         }
+    }
     return true;
 }
 

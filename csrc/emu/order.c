@@ -38,16 +38,15 @@ tx_clock_drop(tx_order *o, tx_clock *c)
 }
 
 static void
-raise(uint32_t *restrict to, const uint32_t *restrict from, uint32_t n)
+raise(const tx_order *o, uint32_t *restrict to, const uint32_t *restrict from, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++)
-        to[i] = from[i] > to[i] ? from[i] : to[i];
+    o->vm->isa->later_times(to, from, n);
 }
 
 static void
 clock_join(const tx_order *o, tx_clock *to, const tx_clock *from)
 {
-    raise(to->seen, from->seen, 3 * o->n);
+    raise(o, to->seen, from->seen, 3 * o->n);
 }
 
 static tx_clock *
@@ -292,7 +291,7 @@ order_fence(tx_order *o, uint32_t first, uint32_t lanes, bool wide)
             if (o->of[first + tx_first_lane(left)] == old)
                 same |= left & (0u - left);
         uint32_t *to = wide ? c->wide : c->fenced;
-        raise(to, c->seen, o->n);
+        raise(o, to, c->seen, o->n);
         for (uint32_t t = 0; t < o->nthreads; t++)
             to[t] = to[t] < o->e.floor ? o->e.floor : to[t];
         for (uint32_t left = same; left; left &= left - 1)
@@ -352,9 +351,9 @@ void
 tx_order_release_fenced(tx_order *o, uint32_t thread, uint8_t scope, tx_clock *into)
 {
     const tx_clock *mine = o->of[thread];
-    raise(into->seen, mine->wide, o->n);
-    raise(into->fenced, mine->fenced, o->n);
-    raise(into->wide, mine->wide, o->n);
+    raise(o, into->seen, mine->wide, o->n);
+    raise(o, into->fenced, mine->fenced, o->n);
+    raise(o, into->wide, mine->wide, o->n);
     for (uint32_t i = 0; i < o->nfences; i++) {
         const tx_fence *f = &o->fences[i];
         if (f->scope < scope || !tx_order_seen(o, thread, f->thread, f->time))

@@ -914,8 +914,8 @@ shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *r
 
 #include "emu/run_matrix.h"
 
-const tx_isa TX_ISA_NAME = {TX_ISA_TEXT,  TX_ISA_RUN, shadow_read,  shadow_write, widen,
-                            widen_turned, multiply,   within_exact, fragment_rows};
+const tx_isa TX_ISA_NAME = {TX_ISA_TEXT,  TX_ISA_RUN, shadow_read,  shadow_write,  widen,
+                            widen_turned, multiply,   within_exact, fragment_rows, later_times};
 
 #undef S
 #undef THREADED

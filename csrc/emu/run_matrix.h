@@ -201,3 +201,11 @@ fragment_rows(float *restrict d, uint32_t n, float *restrict even, float *restri
     }
 #endif
 }
+
+/* Times (below 2^31) become the later ones: order.c. */
+static void
+later_times(uint32_t *restrict to, const uint32_t *restrict from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = (int32_t)from[i] > (int32_t)to[i] ? from[i] : to[i];
+}

@@ -133,6 +133,14 @@ tma_put_row(const tma_job *j, uint32_t r, const uint8_t *row)
         memcpy(j->image + o, row, j->inner);
         return;
     }
+    uint8_t *to = j->image + o;
+    if (j->map.swizzle <= 3 &&
+        (j->image_off + o) % j->pitch == 0) { /* the bits that turn are the same in all of the row */
+        uint32_t turn = tma_swizzle(j, o) - o;
+        for (uint32_t c = 0; c < j->inner; c += 16)
+            memcpy(to + (c ^ turn), row + c, 16);
+        return;
+    }
     for (uint32_t c = 0; c < j->inner; c += 16)
         memcpy(j->image + tma_swizzle(j, o + c), row + c, 16);
 }

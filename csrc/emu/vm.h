@@ -328,6 +328,7 @@ typedef struct tx_isa {
     bool (*within_exact)(const float *v, uint32_t n);
     /* eight rows of eight columns, n floats from row to row, and the two registers of even and odd columns that hold them */
     void (*fragment_rows)(float *d, uint32_t n, float *even, float *odd, bool to_registers);
+    void (*later_times)(uint32_t *to, const uint32_t *from, uint32_t n); /* order.c: the maximum of each */
 } tx_isa;
 extern const tx_isa tx_isa_base, tx_isa_avx2, tx_isa_avx512, tx_isa_watch;
 const tx_isa *tx_isa_pick(void);

@@ -36,7 +36,7 @@ typedef struct wg_job {
 
 /* ---- registers in flight --------------------------------------------------------------------------------------------- */
 
-static wg_register *
+static inline wg_register *
 wg_reg(const tx_vm *vm, const tx_warp *w, uint32_t init)
 {
     wg_register *all = w->cta->engine->registers;
@@ -97,13 +97,10 @@ tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in)
     return TX_RUN_ON;
 }
 
-/* A register at issue: written behind the last fence? */
+/* A register that was written behind the last fence. */
 static bool
-wg_fenced(const tx_act *a, uint32_t init)
+wg_report_fence(const tx_act *a, const wg_register *r)
 {
-    const wg_register *r = wg_reg(a->vm, a->f->warp, init);
-    if (!r || !r->written)
-        return true;
     tx_emu_report *rep = tx_report_begin(a->vm, "proxy", r->written - 1);
     uint32_t lane = tx_first_lane(a->f->m);
     tx_report_agent(a->vm, rep, a->f, lane, a->in->site, "wgmma");
@@ -192,6 +189,20 @@ wg_spans(const wg_operand *o, tx_cta *cta, uint32_t es, uint32_t kk, tx_span_of 
     uint64_t bit[BLOCKS];
     uint32_t n = 0, low = BLOCKS, high = 0;
     wg_walk walk = wg_walk_of(o, es);
+    uint32_t first = wg_chunk(&walk, o->first, 0) / 1024;
+    bool alike =
+        !o->mn_major && walk.sbo && walk.sbo % 1024 == 0 && o->first % 8 == 0; /* eight rows as the eight before */
+    bit[first] = 0;
+    for (uint32_t r = o->first; r < o->first + 8 && alike; r++)
+        for (uint32_t k = 0; k < kk && alike; k += 16 / es) {
+            uint32_t at = wg_chunk(&walk, r, k);
+            alike = at / 1024 == first;
+            bit[first] |= 1ull << at / 16 % 64;
+        }
+    for (; alike && n < o->rows / 8; n++)
+        s[n] = (tx_span_of){cta, first * 1024 + n * walk.sbo, 1024, bit[first]};
+    if (alike)
+        return n;
     EACH_CHUNK(o, es, kk, r, k)
     {
         uint32_t at = wg_chunk(&walk, r, k), b = at / 1024;
@@ -594,9 +605,11 @@ wg_take_registers(const tx_act *a, const wg_job *j)
     tx_vm *vm = a->vm;
     if (!wg_registers(vm, a->f->warp->cta))
         return false;
-    for (uint32_t i = 0; i < a->k->nin; i++)
-        if (!wg_fenced(a, a->k->in_init[i]))
+    for (uint32_t i = 0; i < a->k->nin; i++) {
+        const wg_register *r = wg_reg(vm, a->f->warp, a->k->in_init[i]);
+        if (r && r->written && !wg_report_fence(a, r))
             return false;
+    }
     for (uint32_t i = 0; i < a->k->nout; i++) {
         uint32_t init = a->k->out_init[i];
         wg_register *r = wg_reg(vm, a->f->warp, init);
@@ -608,7 +621,7 @@ wg_take_registers(const tx_act *a, const wg_job *j)
             if (tx_report_end(vm, rep) != TX_RUN_ON)
                 return false;
         }
-        if (!wg_fenced(a, init))
+        if (r->written && !wg_report_fence(a, r))
             return false;
         tx_reg(a->f, init)->u32 &= ~a->f->m;
         r->busy++, r->by = a->in->site;
