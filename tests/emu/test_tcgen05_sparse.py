@@ -205,3 +205,94 @@ def test_misuses(name):
     e = spoiled("f16", lambda t: t.replace(f"T.uint32({DESCRIPTOR})", f"T.uint32({descriptor})"))
     assert e.kind == kind
     assert re.search(text, str(e))
+
+
+def pair_kernel(descriptor):
+    """Two CTAs multiply together: each has half of the rows of A, their metadata, and half of the rows of B."""
+    COMMIT_PAIR = "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64"
+
+    @T.prim_func
+    def k(
+        A: T.Buffer((2, 128, 32), "uint8"),
+        B: T.Buffer((2, N, 64), "uint8"),
+        E: T.Buffer((2, 128, 4), "uint32"),
+        D: T.Buffer((2, 128, 2 * N), "uint32"),
+    ):
+        T.device_entry()
+        cl = T.cluster_id([1])
+        rank = T.cta_id_in_cluster([2])
+        tx = T.thread_id([128])
+        w = T.warp_id([4])
+        sa = T.alloc_shared((2, 128, 16), "uint8", align=128)
+        sb = T.alloc_shared((4, N, 16), "uint8", align=128)
+        addr = T.alloc_shared((1,), "uint32")
+        bar = T.alloc_shared((1,), "uint64")
+        da = T.alloc_local((1,), "uint64")
+        db = T.alloc_local((1,), "uint64")
+        r = T.alloc_local((2 * N,), "uint32")
+        if w == 0:
+            T.ptx["tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32"](addr.ptr_to([0]), T.uint32(128))
+        if tx == 0:
+            T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), T.uint32(1))
+            T.ptx.fence.mbarrier_init.release.cluster()
+        for i in range(32):
+            sa[i // 16, tx, i % 16] = A[rank, tx, i]
+        for i in range(tx, N * 64, 128):
+            sb[i % 64 // 16, i // 64, i % 16] = B[rank, i // 64, i % 64]
+        T.ptx.fence.proxy.async_.shared__cta()
+        T.cuda.cta_sync()
+        for i in range(4):
+            r[i] = E[rank, tx, i]
+        T.ptx["tcgen05.st.sync.aligned.32x32b.x4.b32"](addr[0] + T.uint32(64), *r[0:4])
+        T.ptx["tcgen05.wait::st.sync.aligned"]()
+        T.ptx["tcgen05.fence::before_thread_sync"]()
+        T.cuda.cluster_sync()
+        T.ptx["tcgen05.fence::after_thread_sync"]()
+        if tx == 0:
+            if rank == 0:
+                T.cuda.tcgen05.encode_matrix_descriptor(da.ptr_to([0]), sa.ptr_to([0, 0, 0]), 128, 8, 0)
+                T.cuda.tcgen05.encode_matrix_descriptor(db.ptr_to([0]), sb.ptr_to([0, 0, 0]), N, 8, 0)
+                T.ptx["tcgen05.mma.sp.cta_group::2.kind::f16"](
+                    addr[0], da[0], db[0], addr[0] + T.uint32(64), T.uint32(descriptor), T.uint32(0), T.uint32(0),
+                    T.uint32(0), T.uint32(0), T.uint32(0), T.uint32(0), T.uint32(0), T.uint32(0), T.bool(False),
+                )  # fmt: skip
+                T.ptx[COMMIT_PAIR](bar.ptr_to([0]), T.uint16(3))
+        T.cuda.mbarrier_wait(bar.ptr_to([0]), 0)
+        T.ptx["tcgen05.fence::after_thread_sync"]()
+        for j in range(2 * N // 8):
+            T.ptx["tcgen05.ld.sync.aligned.32x32b.x8.b32"](
+                *[r[i] for i in range(8)], T.cuda.get_tmem_addr(addr[0], 0, j * 8)
+            )
+            T.ptx["tcgen05.wait::ld.sync.aligned"]()
+            for i in range(8):
+                D[rank, tx, j * 8 + i] = r[i]
+        T.ptx["tcgen05.fence::before_thread_sync"]()
+        T.cuda.cluster_sync()
+        if w == 0:
+            T.ptx["tcgen05.dealloc.cta_group::2.sync.aligned.b32"](addr[0], T.uint32(128))
+
+    return k
+
+
+def test_a_pair_of_ctas():
+    parts = [problem("f16", 1, seed) for seed in (2, 3)]  # of A; each has rows of B of its own
+    a, b, e = (np.stack([p[1][i] for p in parts]) for i in range(3))
+    descriptor = 1 | 1 << 2 | 1 << 4 | 2 * N >> 3 << 17 | 256 >> 4 << 24
+    d = np.zeros((2, 128, 2 * N), np.uint32)
+    tirx.compile(pair_kernel(descriptor), target="cpu")(a, b, e, d)
+    for half, (_, args, want) in enumerate(parts):
+        own = d.view(np.float32)[half, :, half * N : half * N + N]
+        np.testing.assert_array_equal(own, want)
+        other = problem_of(args, parts[1 - half][1])
+        np.testing.assert_array_equal(d.view(np.float32)[half, :, N - half * N : 2 * N - half * N], other)
+
+
+def problem_of(args, others):
+    """The product of these rows of A with the other's B, from what the bytes say."""
+    a, meta = args[0].view(np.float16).astype(float), args[2]
+    full = np.zeros((128, 32))
+    for row in range(128):
+        for g in range(8):
+            cell = int(meta[row // 16 * 16 + g // 4 * 8 + row % 8, 1]) >> 4 * (row % 16 // 8 * 4 + g % 4)
+            full[row, 4 * g + (cell & 3)], full[row, 4 * g + (cell >> 2 & 3)] = a[row, 2 * g], a[row, 2 * g + 1]
+    return full @ others[1].view(np.float16).astype(float).T
