@@ -223,6 +223,8 @@ tx_py_nb_power(PyObject *a, PyObject *b, PyObject *mod)
     if (mod != Py_None)
         return tx_py_fail(ctx, TX_E_BAD_OPERAND, "pow", "a modulus");
     bool is_float = tx_is_float(x->dtype) || tx_is_float(y->dtype);
+    if (tx_is_bool(x->dtype) && !(x = tx_cast(ctx->c, tx_with_lanes(TX_I32, tx_lanes(x->dtype)), x)))
+        return tx_py_raise(ctx);
     if (tx_const_i64(y, &n) && tx_lanes(y->dtype) == 1 && n >= 0 && n <= (is_float ? MAX_FLOAT_POWER : MAX_INT_POWER) &&
         (tx_is_float(x->dtype) || tx_is_int(x->dtype)))
         return tx_py_new_expr(ctx, small_power(ctx->c, x, n));

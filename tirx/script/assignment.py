@@ -209,9 +209,14 @@ class Assignments:
                 value = MISSING if owner is None else owner.names[name]
                 if value.__class__ is Buffer and not value.is_cell:
                     return None
-            elif name in scope.stored and self.dialect == "g2":
-                return None  # a parameter of an inline function is Python's local
+            elif self.is_others(scope, name):
+                return None
         return value if value.__class__ is Buffer and is_scalar(value) else None
+
+    def is_others(self, scope: Any, name: str) -> bool:
+        """Whether the name, though bound to a cell, is a local of its own as in Python: a loop's over Python values,
+        or in g2 a parameter of an inline function."""
+        return name in scope.borrowed or self.dialect == "g2" and name in scope.stored
 
     def bind_name(self, name: str, value: Any) -> None:
         scope = self.scope
@@ -348,7 +353,10 @@ class Assignments:
             return
         self.at(node)
         if not is_number(value):
-            self.ctx.fail("STORE_VALUE", owner.name, describe(value))
+            help = None
+            if value is None and node.__class__ is ast.Call:
+                help = "the function gives no value: end it with `return value`"
+            self.ctx.fail("STORE_VALUE", owner.name, describe(value), help=help)
         if value.__class__ is int and value.bit_length() > 64:
             _core.as_expr(self.ctx, value)
 
@@ -588,9 +596,14 @@ class Assignments:
                 continue
             scope = self.scope.owner(name) if name in self.scope.nonlocals else self.scope
             value = MISSING if scope is None else scope.names.get(name, MISSING)
-            if value is MISSING or value.__class__ is Lost or value.__class__ is Buffer and is_scalar(value):
+            if value is MISSING or value.__class__ is Lost:
                 continue
-            scalar = value.__class__ is Expr and value.dtype != "handle" or value.__class__ in (int, float, bool)
+            cell = value.__class__ is Buffer and is_scalar(value)
+            if cell and not self.is_others(scope, name):
+                continue
+            scalar = (
+                cell or value.__class__ is Expr and value.dtype != "handle" or value.__class__ in (int, float, bool)
+            )
             if scalar and not meta:
                 self.at(node)
                 self.emitted += 1

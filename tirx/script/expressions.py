@@ -355,6 +355,9 @@ class Expressions:
             self.at(node)
             return function(*placed)
         except (TypeError, ZeroDivisionError) as e:
+            for x in (left, right):
+                if isinstance(x, IR):
+                    self.ctx.fail("BAD_OPERAND", _SIGNS[node.op.__class__], _describe(x))
             self.ctx.fail("BAD_PYTHON_OPERANDS", _SIGNS[node.op.__class__], _describe(left), _describe(right), str(e))
 
     def placed(self, x: Any, node: ast.expr) -> Any:

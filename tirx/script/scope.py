@@ -41,6 +41,7 @@ class Scope:
 
     __slots__ = (
         "blocks",
+        "borrowed",
         "builtins",
         "cells",
         "closure",
@@ -64,6 +65,7 @@ class Scope:
         self.nonlocals: set[str] = set()
         self.shared: frozenset[str] = frozenset()  # stored into by inner functions with `nonlocal`
         self.stored: set[str] = set()  # parameters of an inline function that are bound to cells
+        self.borrowed: set[str] = set()  # names of loops over Python values that are bound to cells of others
 
     def bind(self, name: str, value: Any) -> None:
         if self.blocks:
@@ -71,6 +73,9 @@ class Scope:
             if name not in shadowed:
                 shadowed[name] = self.names.get(name, MISSING)
         self.names[name] = value
+        if self.stored or self.borrowed:
+            self.stored.discard(name)
+            self.borrowed.discard(name)
 
     def open(self) -> None:
         self.blocks.append({})

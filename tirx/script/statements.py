@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tirx.script import frames
-from tirx.script.assignment import Assignments, arms_store
+from tirx.script.assignment import Assignments, arms_store, stores_of
 from tirx.script.control import check_kind
-from tirx.script.expressions import IR, Expr, MetaVar, describe
+from tirx.script.expressions import IR, Buffer, Expr, MetaVar, describe
 from tirx.script.objects import Objects
 from tirx.script.recovery import Recovery
 from tirx.script.scope import MISSING, Lost
@@ -254,7 +254,7 @@ class Statements(Assignments, Recovery, Objects):
                 if k >= 65536:
                     self.at(node)
                     self.ctx.fail("TOO_MANY_TURNS", 65536)
-                self.bind_python(node.target, value)
+                self.bind_python(node.target, value, node)
                 jump = self.block(node.body)
                 if jump == "break":
                     break
@@ -264,9 +264,25 @@ class Statements(Assignments, Recovery, Objects):
             self.loops = outer
         return None
 
-    def bind_python(self, target: ast.expr, value: Any) -> None:
+    def bind_python(self, target: ast.expr, value: Any, loop: ast.For | None = None) -> None:
         if isinstance(target, ast.Name):
-            self.bind_name(target.id, self.captured(value))
+            value = self.captured(value)
+            borrowed = loop is not None and value.__class__ is Buffer and value.is_cell
+            if borrowed and any(self.scope.get(n) is value for n in stores_of(loop) if n != target.id):
+                self.at(target)
+                value, borrowed = self.builder.bind(target.id, value), False  # what it is now
+            self.bind_name(target.id, value)
+            if borrowed:
+                self.scope.borrowed.add(target.id)
+        elif (
+            loop is not None
+            and isinstance(target, (ast.Tuple, ast.List))
+            and isinstance(value, (tuple, list))
+            and len(value) == len(target.elts)
+            and not any(isinstance(t, ast.Starred) for t in target.elts)
+        ):
+            for t, v in zip(target.elts, value, strict=True):
+                self.bind_python(t, v, loop)
         else:
             self.assign_to(target, MetaVar(value), target)  # type: ignore[arg-type]
 

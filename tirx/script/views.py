@@ -15,7 +15,7 @@ from typing import Any
 
 from tirx import _core
 from tirx.script import dtypes, state
-from tirx.script.annotations import MemoryScope
+from tirx.script.annotations import MemoryScope, check_layout
 from tirx.script.expressions import is_impure
 
 Expr, Buffer = _core.Expr, _core.Buffer
@@ -177,6 +177,7 @@ def declare(
 
 def _layout(what: str, layout: Any) -> None:
     if layout not in _NO_LAYOUT:
+        check_layout(layout)
         raise ValueError(f"{what}: a layout is not supported by tirx yet: give a shape")
 
 
@@ -255,10 +256,7 @@ def _restride(what: str, b: Any, shape: list[Any]) -> list[Any] | None:
             taken = _times(taken, shape[v], True)
             v -= 1
         if k >= 0 and _same(taken, size) is not True:
-            raise ValueError(
-                f"{what}: {b.name} of shape {_text(b.shape)} has strides {_text(b.given_strides)}: "
-                f"no strides give it the shape {_text(shape)}"
-            )
+            state.fail("VIEW_STRIDES", what, b.name, _text(b.shape), _text(b.given_strides), _text(shape))
     return made
 
 
