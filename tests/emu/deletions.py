@@ -167,7 +167,6 @@ BLACKWELL = {
 PAIR = {
     ("cta_sync", 0): "a barrier of the cluster follows",
     ("cta_sync", 1): "a barrier of the cluster follows",
-    ("cluster_sync", 1): "dealloc of a pair waits for the other half, whose threads have met at their cta_sync",
 }
 
 
@@ -215,7 +214,8 @@ def attention_args():
     | {
         ("wgmma.fence", 2): "the fence in front of the wgmma of S comes after all writes of P and of the sums, too",
         ('mbarrier.arrive.shared.b64"](barrier_6', 0): "the last use of a slot of V: nobody waits for it any more",
-        ("warpgroup_sync", 0): "a wgmma that one warp has waited for is complete for its warpgroup, so Q is free",
+        ("warpgroup_sync", 0): "wgmma.commit_group makes one group for the warpgroup: what one warp has waited for is "
+        "complete; and each warp overwrites the rows of Q that its own part has read",
     },
 )
 def attention():
@@ -242,7 +242,7 @@ def sum_args():
     return (x, np.zeros(1, np.float32)), lambda x, out: np.testing.assert_array_equal(out, [x.sum()])
 
 
-@case(args=sum_args, missed={("thread_fence", 1): "the fence of the one that reads what others have released"})
+@case(args=sum_args)
 def sum_of_all():
     import sum as example
 
@@ -289,6 +289,86 @@ def rmsnorm():
     import rmsnorm
 
     return rmsnorm.rmsnorm.specialize(N=2048, dtype="float32", BLOCKS=3)
+
+
+def chained_args():
+    x = np.random.default_rng(0).integers(-8, 8, 4097).astype(np.float32)
+    return (x, np.zeros(1, np.float32)), lambda x, out: np.testing.assert_array_equal(out, [x.sum()])
+
+
+@case(args=chained_args)
+def chained_sum():
+    import chained_sum as example
+
+    return example.total.specialize(THREADS=64, BLOCKS=4)
+
+
+def lanes_args():
+    a = np.random.default_rng(0).standard_normal(130).astype(np.float32)
+    b = np.zeros_like(a)
+    want = np.pad(a, (0, 30)).reshape(5, 32).max(1).repeat(32)[:130]
+    return (a, b), lambda a, b: np.testing.assert_array_equal(b, want)
+
+
+@case(args=lanes_args)  # shuffles need no barrier: there is nothing to delete
+def warp_allreduce():
+    import warp_allreduce as example
+
+    return example.reduce_lanes.specialize(OP="max")
+
+
+def add_args():
+    a, b = (np.random.default_rng(i).standard_normal(1000).astype(np.float32) for i in range(2))
+    return (a, b, np.zeros_like(a)), lambda a, b, c: np.testing.assert_array_equal(c, a + b)
+
+
+@case(args=add_args)  # nothing either
+def quickstart():
+    import quickstart as example
+
+    return example.add
+
+
+def scaled_args(kind, vector, fmt, sf):
+    """Operands of test_tcgen05.scaled_product: all ones but for the scales, so that a sum is a product of scales."""
+
+    def args():
+        import ml_dtypes
+
+        r = np.random.default_rng(0)
+        one = {"float8_e4m3fn": 0x38, "float4_e2m1fn": 0x22}[fmt]
+        scales = [r.choice(np.array([0.5, 1, 2], np.float32), (n, vector)) for n in (128, 32)]
+        cells = []
+        for s in scales:
+            padded = np.ones((len(s), 4), np.float32)
+            padded[:, :vector] = s
+            cells.append(padded.astype(getattr(ml_dtypes, sf)).view(np.uint32)[:, 0].copy())
+        a, b = (np.full((n, 32), one, np.uint8) for n in (128, 32))
+        want = 32 / vector * (2 if fmt[5] == "4" else 1) * scales[0] @ scales[1].T
+        d = np.zeros((128, 32), np.float32)
+        return (a, b, *cells, d), lambda *a: np.testing.assert_array_equal(a[4], want.astype(np.float32))
+
+    return args
+
+
+SCALED = {
+    ("fence.mbarrier_init", 0): "fence.proxy.async follows, which every thread executes that knows the barrier",
+    ("tcgen05.fence::before_thread_sync", 1): ALLOC,
+}
+
+
+@case(args=scaled_args("mxf8f6f4", 1, "float8_e4m3fn", "float8_e8m0fnu"), redundant=SCALED)
+def scaled_fp8():
+    import test_tcgen05
+
+    return test_tcgen05.scaled_product("mxf8f6f4", 1, 128, 32, 32, "float8_e4m3fn", "float8_e8m0fnu", 32)
+
+
+@case(args=scaled_args("mxf4nvf4", 4, "float4_e2m1fn", "float8_e4m3fn"), redundant=SCALED)
+def scaled_fp4():
+    import test_tcgen05
+
+    return test_tcgen05.scaled_product("mxf4nvf4", 4, 128, 32, 64, "float4_e2m1fn", "float8_e4m3fn", 32)
 
 
 def ring_args():
