@@ -8,7 +8,7 @@ above the number found is taken, and of those that equal it as many as are wante
 of the first.
 
 A thread keeps 32 numbers in registers of one element, so a row has 16,384 columns at most; absent ones are 0, which no
-number but one of the NaNs is. One instruction a line, unrolled; radix_topk.py has the general one.
+number but one of the NaNs is. One instruction a line, unrolled; radix_select.py has the general one.
 """
 
 from __future__ import annotations
@@ -89,6 +89,12 @@ class Selection:
 
 
 @T.inline
+def fetch(source, there, *bits):
+    """Four numbers of a row, where they are in it; nobody reads them again."""
+    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](*bits, source, pred=there, preserve_dst=True)
+
+
+@T.inline
 def take(picked, bits, column, counter, first, limit, lane, row, values, columns):
     """Stores a picked number, if it is among the first `limit` to come; one atomic operation a warp."""
     votes: T.uint32
@@ -133,38 +139,39 @@ def unrolled_topk(x: T.handle, values: T.handle, columns: T.handle):
     selection.clear()
     T.ptx.griddepcontrol.wait()
 
-    bits_00: T.int32
-    bits_01: T.int32
-    bits_02: T.int32
-    bits_03: T.int32
-    bits_04: T.int32
-    bits_05: T.int32
-    bits_06: T.int32
-    bits_07: T.int32
-    bits_08: T.int32
-    bits_09: T.int32
-    bits_10: T.int32
-    bits_11: T.int32
-    bits_12: T.int32
-    bits_13: T.int32
-    bits_14: T.int32
-    bits_15: T.int32
-    bits_16: T.int32
-    bits_17: T.int32
-    bits_18: T.int32
-    bits_19: T.int32
-    bits_20: T.int32
-    bits_21: T.int32
-    bits_22: T.int32
-    bits_23: T.int32
-    bits_24: T.int32
-    bits_25: T.int32
-    bits_26: T.int32
-    bits_27: T.int32
-    bits_28: T.int32
-    bits_29: T.int32
-    bits_30: T.int32
-    bits_31: T.int32
+    # all bits set: the number 0
+    bits_00: T.int32 = -1
+    bits_01: T.int32 = -1
+    bits_02: T.int32 = -1
+    bits_03: T.int32 = -1
+    bits_04: T.int32 = -1
+    bits_05: T.int32 = -1
+    bits_06: T.int32 = -1
+    bits_07: T.int32 = -1
+    bits_08: T.int32 = -1
+    bits_09: T.int32 = -1
+    bits_10: T.int32 = -1
+    bits_11: T.int32 = -1
+    bits_12: T.int32 = -1
+    bits_13: T.int32 = -1
+    bits_14: T.int32 = -1
+    bits_15: T.int32 = -1
+    bits_16: T.int32 = -1
+    bits_17: T.int32 = -1
+    bits_18: T.int32 = -1
+    bits_19: T.int32 = -1
+    bits_20: T.int32 = -1
+    bits_21: T.int32 = -1
+    bits_22: T.int32 = -1
+    bits_23: T.int32 = -1
+    bits_24: T.int32 = -1
+    bits_25: T.int32 = -1
+    bits_26: T.int32 = -1
+    bits_27: T.int32 = -1
+    bits_28: T.int32 = -1
+    bits_29: T.int32 = -1
+    bits_30: T.int32 = -1
+    bits_31: T.int32 = -1
     key_00: T.uint32
     key_01: T.uint32
     key_02: T.uint32
@@ -294,95 +301,22 @@ def unrolled_topk(x: T.handle, values: T.handle, columns: T.handle):
     same_30: T.uint32
     same_31: T.uint32
 
-    # all bits set: the number 0
-    T.ptx.mov.s32(bits_00, T.int32(-1))
-    T.ptx.mov.s32(bits_01, T.int32(-1))
-    T.ptx.mov.s32(bits_02, T.int32(-1))
-    T.ptx.mov.s32(bits_03, T.int32(-1))
-    T.ptx.mov.s32(bits_04, T.int32(-1))
-    T.ptx.mov.s32(bits_05, T.int32(-1))
-    T.ptx.mov.s32(bits_06, T.int32(-1))
-    T.ptx.mov.s32(bits_07, T.int32(-1))
-    T.ptx.mov.s32(bits_08, T.int32(-1))
-    T.ptx.mov.s32(bits_09, T.int32(-1))
-    T.ptx.mov.s32(bits_10, T.int32(-1))
-    T.ptx.mov.s32(bits_11, T.int32(-1))
-    T.ptx.mov.s32(bits_12, T.int32(-1))
-    T.ptx.mov.s32(bits_13, T.int32(-1))
-    T.ptx.mov.s32(bits_14, T.int32(-1))
-    T.ptx.mov.s32(bits_15, T.int32(-1))
-    T.ptx.mov.s32(bits_16, T.int32(-1))
-    T.ptx.mov.s32(bits_17, T.int32(-1))
-    T.ptx.mov.s32(bits_18, T.int32(-1))
-    T.ptx.mov.s32(bits_19, T.int32(-1))
-    T.ptx.mov.s32(bits_20, T.int32(-1))
-    T.ptx.mov.s32(bits_21, T.int32(-1))
-    T.ptx.mov.s32(bits_22, T.int32(-1))
-    T.ptx.mov.s32(bits_23, T.int32(-1))
-    T.ptx.mov.s32(bits_24, T.int32(-1))
-    T.ptx.mov.s32(bits_25, T.int32(-1))
-    T.ptx.mov.s32(bits_26, T.int32(-1))
-    T.ptx.mov.s32(bits_27, T.int32(-1))
-    T.ptx.mov.s32(bits_28, T.int32(-1))
-    T.ptx.mov.s32(bits_29, T.int32(-1))
-    T.ptx.mov.s32(bits_30, T.int32(-1))
-    T.ptx.mov.s32(bits_31, T.int32(-1))
     there_0: T.bool = quad + 0 < quads
-    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](
-        *(bits_00, bits_01, bits_02, bits_03),
-        *(X.ptr_to([row, (quad + 0) * 4]),),
-        pred=there_0,
-        preserve_dst=True,
-    )
+    fetch(X.ptr_to([row, (quad + 0) * 4]), there_0, bits_00, bits_01, bits_02, bits_03)
     there_1: T.bool = quad + 256 < quads
-    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](
-        *(bits_04, bits_05, bits_06, bits_07),
-        *(X.ptr_to([row, (quad + 256) * 4]),),
-        pred=there_1,
-        preserve_dst=True,
-    )
+    fetch(X.ptr_to([row, (quad + 256) * 4]), there_1, bits_04, bits_05, bits_06, bits_07)
     there_2: T.bool = quad + 512 < quads
-    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](
-        *(bits_08, bits_09, bits_10, bits_11),
-        *(X.ptr_to([row, (quad + 512) * 4]),),
-        pred=there_2,
-        preserve_dst=True,
-    )
+    fetch(X.ptr_to([row, (quad + 512) * 4]), there_2, bits_08, bits_09, bits_10, bits_11)
     there_3: T.bool = quad + 768 < quads
-    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](
-        *(bits_12, bits_13, bits_14, bits_15),
-        *(X.ptr_to([row, (quad + 768) * 4]),),
-        pred=there_3,
-        preserve_dst=True,
-    )
+    fetch(X.ptr_to([row, (quad + 768) * 4]), there_3, bits_12, bits_13, bits_14, bits_15)
     there_4: T.bool = quad + 1024 < quads
-    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](
-        *(bits_16, bits_17, bits_18, bits_19),
-        *(X.ptr_to([row, (quad + 1024) * 4]),),
-        pred=there_4,
-        preserve_dst=True,
-    )
+    fetch(X.ptr_to([row, (quad + 1024) * 4]), there_4, bits_16, bits_17, bits_18, bits_19)
     there_5: T.bool = quad + 1280 < quads
-    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](
-        *(bits_20, bits_21, bits_22, bits_23),
-        *(X.ptr_to([row, (quad + 1280) * 4]),),
-        pred=there_5,
-        preserve_dst=True,
-    )
+    fetch(X.ptr_to([row, (quad + 1280) * 4]), there_5, bits_20, bits_21, bits_22, bits_23)
     there_6: T.bool = quad + 1536 < quads
-    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](
-        *(bits_24, bits_25, bits_26, bits_27),
-        *(X.ptr_to([row, (quad + 1536) * 4]),),
-        pred=there_6,
-        preserve_dst=True,
-    )
+    fetch(X.ptr_to([row, (quad + 1536) * 4]), there_6, bits_24, bits_25, bits_26, bits_27)
     there_7: T.bool = quad + 1792 < quads
-    T.ptx["ld.global.nc.L1::no_allocate.v4.s32"](
-        *(bits_28, bits_29, bits_30, bits_31),
-        *(X.ptr_to([row, (quad + 1792) * 4]),),
-        pred=there_7,
-        preserve_dst=True,
-    )
+    fetch(X.ptr_to([row, (quad + 1792) * 4]), there_7, bits_28, bits_29, bits_30, bits_31)
     T.ptx.griddepcontrol.launch_dependents()
 
     # ordered as the floats are: negative ones with all bits inverted, others with the top bit set
@@ -921,167 +855,136 @@ def unrolled_topk(x: T.handle, values: T.handle, columns: T.handle):
     of_equal: T.uint32
     T.ptx.mapa.shared__cluster.u32(of_above, T.cuda.cvta_generic_to_shared(selection.counters.ptr_to([0])), T.uint32(0))
     T.ptx.mapa.shared__cluster.u32(of_equal, T.cuda.cvta_generic_to_shared(selection.counters.ptr_to([1])), T.uint32(0))
-    column_00: T.let = (quad + 0) * 4 + 0
+    column: T.let = quad * 4
     T.ptx.setp.gt.u32(same_00, key_00, prefix)
-    take(same_00, bits_00, column_00, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_01: T.let = (quad + 0) * 4 + 1
+    take(same_00, bits_00, column + 0, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_01, key_01, prefix)
-    take(same_01, bits_01, column_01, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_02: T.let = (quad + 0) * 4 + 2
+    take(same_01, bits_01, column + 1, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_02, key_02, prefix)
-    take(same_02, bits_02, column_02, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_03: T.let = (quad + 0) * 4 + 3
+    take(same_02, bits_02, column + 2, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_03, key_03, prefix)
-    take(same_03, bits_03, column_03, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_04: T.let = (quad + 256) * 4 + 0
+    take(same_03, bits_03, column + 3, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_04, key_04, prefix)
-    take(same_04, bits_04, column_04, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_05: T.let = (quad + 256) * 4 + 1
+    take(same_04, bits_04, column + 1024, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_05, key_05, prefix)
-    take(same_05, bits_05, column_05, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_06: T.let = (quad + 256) * 4 + 2
+    take(same_05, bits_05, column + 1025, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_06, key_06, prefix)
-    take(same_06, bits_06, column_06, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_07: T.let = (quad + 256) * 4 + 3
+    take(same_06, bits_06, column + 1026, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_07, key_07, prefix)
-    take(same_07, bits_07, column_07, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_08: T.let = (quad + 512) * 4 + 0
+    take(same_07, bits_07, column + 1027, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_08, key_08, prefix)
-    take(same_08, bits_08, column_08, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_09: T.let = (quad + 512) * 4 + 1
+    take(same_08, bits_08, column + 2048, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_09, key_09, prefix)
-    take(same_09, bits_09, column_09, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_10: T.let = (quad + 512) * 4 + 2
+    take(same_09, bits_09, column + 2049, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_10, key_10, prefix)
-    take(same_10, bits_10, column_10, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_11: T.let = (quad + 512) * 4 + 3
+    take(same_10, bits_10, column + 2050, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_11, key_11, prefix)
-    take(same_11, bits_11, column_11, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_12: T.let = (quad + 768) * 4 + 0
+    take(same_11, bits_11, column + 2051, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_12, key_12, prefix)
-    take(same_12, bits_12, column_12, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_13: T.let = (quad + 768) * 4 + 1
+    take(same_12, bits_12, column + 3072, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_13, key_13, prefix)
-    take(same_13, bits_13, column_13, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_14: T.let = (quad + 768) * 4 + 2
+    take(same_13, bits_13, column + 3073, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_14, key_14, prefix)
-    take(same_14, bits_14, column_14, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_15: T.let = (quad + 768) * 4 + 3
+    take(same_14, bits_14, column + 3074, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_15, key_15, prefix)
-    take(same_15, bits_15, column_15, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_16: T.let = (quad + 1024) * 4 + 0
+    take(same_15, bits_15, column + 3075, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_16, key_16, prefix)
-    take(same_16, bits_16, column_16, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_17: T.let = (quad + 1024) * 4 + 1
+    take(same_16, bits_16, column + 4096, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_17, key_17, prefix)
-    take(same_17, bits_17, column_17, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_18: T.let = (quad + 1024) * 4 + 2
+    take(same_17, bits_17, column + 4097, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_18, key_18, prefix)
-    take(same_18, bits_18, column_18, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_19: T.let = (quad + 1024) * 4 + 3
+    take(same_18, bits_18, column + 4098, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_19, key_19, prefix)
-    take(same_19, bits_19, column_19, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_20: T.let = (quad + 1280) * 4 + 0
+    take(same_19, bits_19, column + 4099, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_20, key_20, prefix)
-    take(same_20, bits_20, column_20, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_21: T.let = (quad + 1280) * 4 + 1
+    take(same_20, bits_20, column + 5120, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_21, key_21, prefix)
-    take(same_21, bits_21, column_21, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_22: T.let = (quad + 1280) * 4 + 2
+    take(same_21, bits_21, column + 5121, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_22, key_22, prefix)
-    take(same_22, bits_22, column_22, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_23: T.let = (quad + 1280) * 4 + 3
+    take(same_22, bits_22, column + 5122, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_23, key_23, prefix)
-    take(same_23, bits_23, column_23, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_24: T.let = (quad + 1536) * 4 + 0
+    take(same_23, bits_23, column + 5123, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_24, key_24, prefix)
-    take(same_24, bits_24, column_24, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_25: T.let = (quad + 1536) * 4 + 1
+    take(same_24, bits_24, column + 6144, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_25, key_25, prefix)
-    take(same_25, bits_25, column_25, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_26: T.let = (quad + 1536) * 4 + 2
+    take(same_25, bits_25, column + 6145, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_26, key_26, prefix)
-    take(same_26, bits_26, column_26, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_27: T.let = (quad + 1536) * 4 + 3
+    take(same_26, bits_26, column + 6146, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_27, key_27, prefix)
-    take(same_27, bits_27, column_27, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_28: T.let = (quad + 1792) * 4 + 0
+    take(same_27, bits_27, column + 6147, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_28, key_28, prefix)
-    take(same_28, bits_28, column_28, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_29: T.let = (quad + 1792) * 4 + 1
+    take(same_28, bits_28, column + 7168, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_29, key_29, prefix)
-    take(same_29, bits_29, column_29, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_30: T.let = (quad + 1792) * 4 + 2
+    take(same_29, bits_29, column + 7169, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_30, key_30, prefix)
-    take(same_30, bits_30, column_30, of_above, T.uint32(0), certain, lane, row, V, I)
-    column_31: T.let = (quad + 1792) * 4 + 3
+    take(same_30, bits_30, column + 7170, of_above, T.uint32(0), certain, lane, row, V, I)
     T.ptx.setp.gt.u32(same_31, key_31, prefix)
-    take(same_31, bits_31, column_31, of_above, T.uint32(0), certain, lane, row, V, I)
+    take(same_31, bits_31, column + 7171, of_above, T.uint32(0), certain, lane, row, V, I)
 
     T.ptx.setp.eq.and_.u32(same_00, key_00, prefix, there_0)
-    take(same_00, bits_00, column_00, of_equal, certain, wanted, lane, row, V, I)
+    take(same_00, bits_00, column + 0, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_01, key_01, prefix, there_0)
-    take(same_01, bits_01, column_01, of_equal, certain, wanted, lane, row, V, I)
+    take(same_01, bits_01, column + 1, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_02, key_02, prefix, there_0)
-    take(same_02, bits_02, column_02, of_equal, certain, wanted, lane, row, V, I)
+    take(same_02, bits_02, column + 2, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_03, key_03, prefix, there_0)
-    take(same_03, bits_03, column_03, of_equal, certain, wanted, lane, row, V, I)
+    take(same_03, bits_03, column + 3, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_04, key_04, prefix, there_1)
-    take(same_04, bits_04, column_04, of_equal, certain, wanted, lane, row, V, I)
+    take(same_04, bits_04, column + 1024, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_05, key_05, prefix, there_1)
-    take(same_05, bits_05, column_05, of_equal, certain, wanted, lane, row, V, I)
+    take(same_05, bits_05, column + 1025, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_06, key_06, prefix, there_1)
-    take(same_06, bits_06, column_06, of_equal, certain, wanted, lane, row, V, I)
+    take(same_06, bits_06, column + 1026, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_07, key_07, prefix, there_1)
-    take(same_07, bits_07, column_07, of_equal, certain, wanted, lane, row, V, I)
+    take(same_07, bits_07, column + 1027, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_08, key_08, prefix, there_2)
-    take(same_08, bits_08, column_08, of_equal, certain, wanted, lane, row, V, I)
+    take(same_08, bits_08, column + 2048, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_09, key_09, prefix, there_2)
-    take(same_09, bits_09, column_09, of_equal, certain, wanted, lane, row, V, I)
+    take(same_09, bits_09, column + 2049, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_10, key_10, prefix, there_2)
-    take(same_10, bits_10, column_10, of_equal, certain, wanted, lane, row, V, I)
+    take(same_10, bits_10, column + 2050, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_11, key_11, prefix, there_2)
-    take(same_11, bits_11, column_11, of_equal, certain, wanted, lane, row, V, I)
+    take(same_11, bits_11, column + 2051, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_12, key_12, prefix, there_3)
-    take(same_12, bits_12, column_12, of_equal, certain, wanted, lane, row, V, I)
+    take(same_12, bits_12, column + 3072, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_13, key_13, prefix, there_3)
-    take(same_13, bits_13, column_13, of_equal, certain, wanted, lane, row, V, I)
+    take(same_13, bits_13, column + 3073, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_14, key_14, prefix, there_3)
-    take(same_14, bits_14, column_14, of_equal, certain, wanted, lane, row, V, I)
+    take(same_14, bits_14, column + 3074, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_15, key_15, prefix, there_3)
-    take(same_15, bits_15, column_15, of_equal, certain, wanted, lane, row, V, I)
+    take(same_15, bits_15, column + 3075, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_16, key_16, prefix, there_4)
-    take(same_16, bits_16, column_16, of_equal, certain, wanted, lane, row, V, I)
+    take(same_16, bits_16, column + 4096, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_17, key_17, prefix, there_4)
-    take(same_17, bits_17, column_17, of_equal, certain, wanted, lane, row, V, I)
+    take(same_17, bits_17, column + 4097, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_18, key_18, prefix, there_4)
-    take(same_18, bits_18, column_18, of_equal, certain, wanted, lane, row, V, I)
+    take(same_18, bits_18, column + 4098, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_19, key_19, prefix, there_4)
-    take(same_19, bits_19, column_19, of_equal, certain, wanted, lane, row, V, I)
+    take(same_19, bits_19, column + 4099, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_20, key_20, prefix, there_5)
-    take(same_20, bits_20, column_20, of_equal, certain, wanted, lane, row, V, I)
+    take(same_20, bits_20, column + 5120, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_21, key_21, prefix, there_5)
-    take(same_21, bits_21, column_21, of_equal, certain, wanted, lane, row, V, I)
+    take(same_21, bits_21, column + 5121, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_22, key_22, prefix, there_5)
-    take(same_22, bits_22, column_22, of_equal, certain, wanted, lane, row, V, I)
+    take(same_22, bits_22, column + 5122, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_23, key_23, prefix, there_5)
-    take(same_23, bits_23, column_23, of_equal, certain, wanted, lane, row, V, I)
+    take(same_23, bits_23, column + 5123, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_24, key_24, prefix, there_6)
-    take(same_24, bits_24, column_24, of_equal, certain, wanted, lane, row, V, I)
+    take(same_24, bits_24, column + 6144, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_25, key_25, prefix, there_6)
-    take(same_25, bits_25, column_25, of_equal, certain, wanted, lane, row, V, I)
+    take(same_25, bits_25, column + 6145, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_26, key_26, prefix, there_6)
-    take(same_26, bits_26, column_26, of_equal, certain, wanted, lane, row, V, I)
+    take(same_26, bits_26, column + 6146, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_27, key_27, prefix, there_6)
-    take(same_27, bits_27, column_27, of_equal, certain, wanted, lane, row, V, I)
+    take(same_27, bits_27, column + 6147, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_28, key_28, prefix, there_7)
-    take(same_28, bits_28, column_28, of_equal, certain, wanted, lane, row, V, I)
+    take(same_28, bits_28, column + 7168, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_29, key_29, prefix, there_7)
-    take(same_29, bits_29, column_29, of_equal, certain, wanted, lane, row, V, I)
+    take(same_29, bits_29, column + 7169, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_30, key_30, prefix, there_7)
-    take(same_30, bits_30, column_30, of_equal, certain, wanted, lane, row, V, I)
+    take(same_30, bits_30, column + 7170, of_equal, certain, wanted, lane, row, V, I)
     T.ptx.setp.eq.and_.u32(same_31, key_31, prefix, there_7)
-    take(same_31, bits_31, column_31, of_equal, certain, wanted, lane, row, V, I)
+    take(same_31, bits_31, column + 7171, of_equal, certain, wanted, lane, row, V, I)
 
     # the first block's counters, and bins, stay until the other has done with them
     T.ptx.barrier.cluster.arrive.release.aligned()
