@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from workload_kernels import SHARED_KERNELS
 
 ALL = os.environ.get("TIRX_OOM_ALL", "0") != "0"
 
@@ -22,7 +23,9 @@ from tirx.script import ir as I
 from tirx.script import tirx as T
 
 a = np.arange(64, dtype=np.int32)
-
+"""
+CODE += SHARED_KERNELS
+CODE += """
 def kernel():
     @T.prim_func
     def k(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
@@ -38,17 +41,6 @@ def kernel():
         B[tx] = sm[tx]
     return k
 
-def traced():
-    @T.trace
-    def k(A: T.Buffer((64,), "int32"), n: T.int32):
-        T.device_entry()
-        T.attr({"pragma_a": 1})
-        tx = T.thread_id([64])
-        T.cuda.atomic_add(A.ptr_to([0]), 1)
-        with T.serial(n, annotations={"b": 2}) as i, T.If(i < tx), T.Then():
-            A[tx] = A[tx] * 2 + i
-    return k
-
 def viewed():
     @T.prim_func
     def k(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
@@ -61,23 +53,6 @@ def viewed():
         turned = sm.permute(1, 0).sub[2:6, ::2]
         B[0:4] = turned[0:4, 1]
         B[8:64] = A[0:56]
-    return k
-
-def mapped():
-    @T.prim_func
-    def k(A: T.Buffer((8, 64), "float16"), n: T.int32, ready: T.TensorMap(), B: T.Buffer((64,), "int32")):
-        maps = T.meta_var([T.tvm_stack_alloca("tensormap", 1) for _ in range(6)])
-        for i, m in enumerate(maps):
-            T.tensormap_encode_tiled(
-                m, A.ptr_to([1, 0]), 64, n - i, 128, 32, 4, 1, 1, descriptor_dtype="float16", rank=2
-            )
-        T.device_entry()
-        tx = T.thread_id([8])
-        for m in maps:
-            words = T.decl_buffer((32,), "int32", data=T.ptr_byte_offset(m, 0, "int32"))
-            B[tx] = B[tx] + words[tx + 2]
-        words = T.decl_buffer((32,), "int32", data=T.ptr_byte_offset(ready, 0, "int32"))
-        B[tx + 8] = words[tx + 2]
     return k
 
 def module():

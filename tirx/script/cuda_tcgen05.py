@@ -123,6 +123,25 @@ def _check_variants(kind: str, a: str, b: str, trans_a: bool, trans_b: bool, neg
         raise ValueError(f"sat_d is only allowed in Tcgen05 MMA of kind i8, not {kind}")
 
 
+def _shared_bits(
+    formats: dict[str, int],
+    a: str,
+    b: str,
+    M: int,
+    N: int,
+    is_sparse: bool,
+    neg_a: bool,
+    neg_b: bool,
+    trans_a: bool,
+    trans_b: bool,
+) -> int:
+    """What the descriptors of all kinds have at the same bits."""
+    found = formats[a] << 7 | formats[b] << 10 | N >> 3 << 17 | M >> 4 << 24
+    for bit, flag in ((2, is_sparse), (13, neg_a), (14, neg_b), (15, trans_a), (16, trans_b)):
+        found |= bool(flag) << bit
+    return found
+
+
 def instr_descriptor(
     *,
     d_dtype: Any,
@@ -145,20 +164,8 @@ def instr_descriptor(
     kind = kind_of(d, a, b)
     _check_shape(kind, M, N, K, n_cta_groups, bool(is_sparse))
     _check_variants(kind, a, b, bool(trans_a), bool(trans_b), bool(neg_a or neg_b), bool(sat_d))
-    formats = _FORMATS[kind]
-    return (
-        bool(is_sparse) << 2
-        | bool(sat_d) << 3
-        | _RESULTS[d] << 4
-        | formats[a] << 7
-        | formats[b] << 10
-        | bool(neg_a) << 13
-        | bool(neg_b) << 14
-        | bool(trans_a) << 15
-        | bool(trans_b) << 16
-        | N >> 3 << 17
-        | M >> 4 << 24
-    )
+    flags = is_sparse, neg_a, neg_b, trans_a, trans_b
+    return _shared_bits(_FORMATS[kind], a, b, M, N, *flags) | bool(sat_d) << 3 | _RESULTS[d] << 4
 
 
 def instr_descriptor_block_scaled(
@@ -184,20 +191,8 @@ def instr_descriptor_block_scaled(
     kind = kind_of(d, a, b, sfa, sfb)
     _check_shape(kind, M, N, K, n_cta_groups, bool(is_sparse))
     _check_variants(kind, a, b, bool(trans_a), bool(trans_b), False, False)
-    formats = _FORMATS[kind]
-    return (
-        bool(is_sparse) << 2
-        | formats[a] << 7
-        | formats[b] << 10
-        | bool(neg_a) << 13
-        | bool(neg_b) << 14
-        | bool(trans_a) << 15
-        | bool(trans_b) << 16
-        | N >> 3 << 17
-        | _SCALES[sfa] << 23
-        | M >> 4 << 24
-        | (K == 96) << 31
-    )
+    flags = is_sparse, neg_a, neg_b, trans_a, trans_b
+    return _shared_bits(_FORMATS[kind], a, b, M, N, *flags) | _SCALES[sfa] << 23 | (K == 96) << 31
 
 
 class TCGen05InstrDescriptorAttrs:
