@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { STATIC_LIMIT = 48 * 1024, CUMODULE_STACK_ARGS = 64, MAX_ATTRS = 8 + TX_MAX_LAUNCH_EXTRAS };
+enum { DEFAULT_SMEM = 48 * 1024, CUMODULE_STACK_ARGS = 64, MAX_ATTRS = 8 + TX_MAX_LAUNCH_EXTRAS };
 
 typedef struct cu_answer { /* how many blocks or clusters can be active, for this shape; without padding */
     uint32_t block[3], cluster[3];
@@ -104,7 +104,13 @@ cu_load(tx_cumodule *m, const tx_driver_api *d, int device, tx_call_error *e)
     for (uint32_t i = 0; rc == 0 && i < m->nkernels; i++) {
         call = "cuModuleGetFunction";
         rc = d->ModuleGetFunction(&l->kernel[i].fn, l->module, m->names[i]);
-        atomic_store(&l->kernel[i].dyn_smem, STATIC_LIMIT);
+        if (rc == 0) {
+            int fixed = 0; /* static shared memory, which counts, too */
+
+            call = "cuFuncGetAttribute";
+            rc = d->FuncGetAttribute(&fixed, CU_FUNC_SHARED_SIZE_BYTES, l->kernel[i].fn);
+            atomic_store(&l->kernel[i].dyn_smem, (uint64_t)(fixed < DEFAULT_SMEM ? DEFAULT_SMEM - fixed : 0));
+        }
     }
     if (rc == 0) {
         atomic_store_explicit(&m->on[device], l, memory_order_release);
@@ -215,6 +221,8 @@ cu_attrs(const tx_resolved_launch *l, uint32_t ncluster, CUlaunchAttribute *at)
         cu_attr(at, &n, CU_LAUNCH_CLUSTER_SCHEDULING_POLICY)->value.flag = a->cluster_policy;
     if (a->mem_sync_domain >= 0)
         cu_attr(at, &n, CU_LAUNCH_MEM_SYNC_DOMAIN)->value.flag = a->mem_sync_domain;
+    if (a->carveout >= 0 && tx_driver_version() >= 12080) /* a hint, which older drivers do not know */
+        cu_attr(at, &n, CU_LAUNCH_PREFERRED_SMEM_CARVEOUT)->value.flag = a->carveout;
     if (l->priority)
         cu_attr(at, &n, CU_LAUNCH_PRIORITY)->value.flag = (int)l->priority;
     return n;

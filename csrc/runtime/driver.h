@@ -29,8 +29,8 @@ enum { /* CUpointer_attribute */
        CU_POINTER_DEVICE_ORDINAL = 9
 };
 enum { /* CUfunction_attribute */
+       CU_FUNC_SHARED_SIZE_BYTES = 1,
        CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
-       CU_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
        CU_FUNC_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
 };
 typedef enum CUlaunchAttributeID {
@@ -40,7 +40,8 @@ typedef enum CUlaunchAttributeID {
     CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
     CU_LAUNCH_PRIORITY = 8,
     CU_LAUNCH_MEM_SYNC_DOMAIN = 10,
-    CU_LAUNCH_PREFERRED_CLUSTER_DIMENSION = 11
+    CU_LAUNCH_PREFERRED_CLUSTER_DIMENSION = 11,
+    CU_LAUNCH_PREFERRED_SMEM_CARVEOUT = 14
 } CUlaunchAttributeID;
 typedef struct CUlaunchAttribute {
     CUlaunchAttributeID id;
@@ -77,6 +78,7 @@ typedef struct CUlaunchConfig {
     FN(ModuleLoadData, "cuModuleLoadData", (CUmodule *, const void *))                                            \
     FN(ModuleUnload, "cuModuleUnload", (CUmodule))                                                                \
     FN(ModuleGetFunction, "cuModuleGetFunction", (CUfunction *, CUmodule, const char *))                          \
+    FN(FuncGetAttribute, "cuFuncGetAttribute", (int *, int, CUfunction))                                          \
     FN(FuncSetAttribute, "cuFuncSetAttribute", (CUfunction, int, int))                                            \
     FN(LaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **))                \
     FN(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *, CUfunction, const CUlaunchConfig *))   \

@@ -50,26 +50,22 @@ def stream(driver):
     driver.cuStreamDestroy_v2(ctypes.c_void_p(s.value))
 
 
-def attributes(driver, stream, call) -> dict[int, bytes]:
-    """Those of the one kernel that `call` launches, and it has run."""
-    graph, ready, node, count = (ctypes.c_void_p() for _ in range(4))
-    count = ctypes.c_size_t(1)
+def attribute(driver, stream, which, call) -> bytes:
+    """Of the one kernel that `call` launches, and it has run."""
+    graph, ready, node = (ctypes.c_void_p() for _ in range(3))
+    count, value = ctypes.c_size_t(1), ctypes.create_string_buffer(64)
     driver.cuStreamBeginCapture_v2(ctypes.c_void_p(stream), 2)
     call()
     driver.cuStreamEndCapture(ctypes.c_void_p(stream), ctypes.byref(graph))
     driver.cuGraphGetNodes(graph, ctypes.byref(node), ctypes.byref(count))
     assert count.value == 1
-    found = {}
-    for which in (WINDOW, COOPERATIVE, CLUSTER, SCHEDULING, PRIORITY, DOMAIN_MAP, DOMAIN, PREFERRED, CARVEOUT):
-        value = ctypes.create_string_buffer(64)
-        driver.cuGraphKernelNodeGetAttribute(node, which, value)
-        found[which] = value.raw
+    driver.cuGraphKernelNodeGetAttribute(node, which, value)
     driver.cuGraphInstantiateWithFlags(ctypes.byref(ready), graph, ctypes.c_ulonglong(0))
     driver.cuGraphLaunch(ready, ctypes.c_void_p(stream))
     driver.cuStreamSynchronize(ctypes.c_void_p(stream))
     driver.cuGraphExecDestroy(ready)
     driver.cuGraphDestroy(graph)
-    return found
+    return value.raw
 
 
 def numbered(**config):
@@ -110,7 +106,7 @@ def zeros(n=64):
 def test_a_node_has_the_attribute(config, which, want, driver, stream):
     exe = tirx.compile(numbered(**config), target="cuda")
     a = zeros()
-    found = attributes(driver, stream, lambda: exe(a, stream=stream))[which]
+    found = attribute(driver, stream, which, lambda: exe(a, stream=stream))
     if isinstance(want, tuple):
         want = struct.pack(f"{len(want)}i", *want)
     assert found[: len(want)] == want
@@ -130,7 +126,7 @@ def test_a_node_has_the_window(driver, stream):
     exe = tirx.compile(k, target="cuda")
     for n in (32, 1000):
         a, b = zeros(n), zeros(32)
-        found = attributes(driver, stream, lambda a=a, b=b: exe(a, b, stream=stream))[WINDOW]
+        found = attribute(driver, stream, WINDOW, lambda a=a, b=b: exe(a, b, stream=stream))
         base = a.__cuda_array_interface__["data"][0]
         assert struct.unpack("QQfii", found[:28]) == (base, 4 * n, 0.5, 2, 1)
         assert (b.numpy() == 1).all()
@@ -167,8 +163,8 @@ EVENTS = {
 
 
 @pytest.mark.parametrize("when", EVENTS)
-def test_an_event_comes_when_blocks_have(when, driver, stream):
-    """A kernel that takes long: is it still running when its event has come?"""
+def test_an_event_comes(when, driver, stream):
+    """Of a kernel that takes long. What is triggered early may come early: the driver does not say when it is seen."""
     field, record = EVENTS[when]
 
     @T.prim_func
@@ -189,7 +185,7 @@ def test_an_event_comes_when_blocks_have(when, driver, stream):
         time.sleep(0.02)
         assert driver.library.cuEventQuery(event) == NOT_READY
     driver.cuEventSynchronize(event)
-    if when != "ended":
+    if when == "begun":
         assert driver.library.cuStreamQuery(ctypes.c_void_p(stream)) == NOT_READY
     driver.cuStreamSynchronize(ctypes.c_void_p(stream))
     driver.cuEventDestroy_v2(event)

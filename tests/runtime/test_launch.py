@@ -67,6 +67,26 @@ def test_dynamic_shared_memory_that_grows_from_call_to_call():
     assert a.numpy()[0] == 1024
 
 
+@pytest.mark.parametrize("kib", [46, 47, 48])
+def test_static_and_dynamic_shared_memory_count_together(kib):
+    """The driver grants 48 KiB without being asked for more, of both kinds together."""
+    words = kib * 256
+
+    @T.prim_func
+    def k(A: T.Buffer((64,), "int32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
+        big = T.alloc_buffer((words,), "int32", scope="shared.dyn")
+        small = T.alloc_shared((512,), "int32")
+        big[words - 1 - tx] = tx
+        small[tx] = tx
+        T.cuda.cta_sync()
+        A[tx] = big[words - 64 + tx] + small[63 - tx] * 100
+
+    np.testing.assert_array_equal(filled(k), 101 * np.arange(64)[::-1])
+
+
 def test_a_grid_of_zero_launches_nothing():
     @T.prim_func
     def k(A: T.Buffer((64,), "int32"), n: T.int32):
