@@ -68,6 +68,7 @@
 #include "cuda/ptx.c"
 #include "cuda/share.c"
 #include "cuda/source.c"
+#include "cuda/spread.c"
 #include "cuda/stmt.c"
 #include "cuda/types.c"
 #include "cuda/vector.c"

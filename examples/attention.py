@@ -173,7 +173,7 @@ def attention(
         Q_desc: T.let = T.cuda.wgmma.matrix_descriptor(arena.ptr_to([half * (BOX // 2)]), 1, 64, SWIZZLE_128B)
         K_desc: T.let = T.cuda.wgmma.matrix_descriptor(arena.ptr_to([K_AT]), 1, 64, SWIZZLE_128B)
         V_desc: T.let = T.cuda.wgmma.matrix_descriptor(arena.ptr_to([V_AT]), BOX // 16, 64, SWIZZLE_128B)
-        for i in T.serial(D // 2, unroll=True):
+        for i in T.unroll(D // 2):
             out[i] = 0.0
         for r in T.unroll(2):
             top[r] = -T.infinity("float32")
@@ -213,13 +213,13 @@ def attention(
             """S becomes exp2(S * scale - the new maximum); `shrink` is what older sums are to be multiplied with."""
             crossed: T.let = j * BN + BN > (T.min(Lk, first + Lk - Lq + 1) if CAUSAL else Lk)
             if crossed:
-                for i in T.serial(BN // 2, unroll=True):
+                for i in T.unroll(BN // 2):
                     query, key = T.cuda.wgmma.place(i)
                     last: T.let = T.min(Lk - 1, first + query + Lk - Lq) if CAUSAL else Lk - 1
                     S[i] = T.if_then_else(j * BN + key <= last, S[i], -T.infinity("float32"))
             for r in T.unroll(2):
                 new: T.float32 = S[2 * r]
-                for i in T.serial(BN // 8, unroll=True):
+                for i in T.unroll(BN // 8):
                     new = T.max(new, T.max(S[i * 4 + 2 * r], S[i * 4 + 2 * r + 1]))
                 new = T.max(new, T.cuda.shfl_xor_sync(0xFFFFFFFF, new, 1))
                 new = T.max(new, T.cuda.shfl_xor_sync(0xFFFFFFFF, new, 2))
@@ -228,14 +228,14 @@ def attention(
                 shrink[r] = T.ptx.exp2(top[r] - subtracted)
                 top[r] = new
                 total[r] = total[r] * shrink[r]
-                for i in T.serial(BN // 8, unroll=True):
+                for i in T.unroll(BN // 8):
                     for e in T.unroll(2):
                         S[i * 4 + 2 * r + e] = T.ptx.exp2(S[i * 4 + 2 * r + e] * scale - subtracted)
                         total[r] += S[i * 4 + 2 * r + e]
 
         @T.inline
         def pack():
-            for i in T.serial(BN // 4, unroll=True):
+            for i in T.unroll(BN // 4):
                 T.ptx[f"cvt.rn.{PTX_TYPE[dtype]}x2.f32"](P[i], S[2 * i + 1], S[2 * i])
 
         @T.inline
@@ -288,7 +288,7 @@ def attention(
                 if j + 1 < steps:
                     T.cuda.mbarrier_wait(barriers.ptr_to([stage]), phase)
                 end_product()
-                for i in T.serial(D // 2, unroll=True):
+                for i in T.unroll(D // 2):
                     out[i] = out[i] * shrink[i % 4 // 2]
                 pack()
             begin_product()
@@ -301,7 +301,7 @@ def attention(
             if T.And(key == 0, first + query < Lq):
                 LSE[head, first + query] = (top[r] + T.log2(total[r])) / LOG2E
             inverse: T.float32 = T.if_then_else(total[r] == 0.0, T.float32(0), 1.0 / total[r])
-            for i in T.serial(D // 8, unroll=True):
+            for i in T.unroll(D // 8):
                 for e in T.unroll(2):
                     out[i * 4 + 2 * r + e] = out[i * 4 + 2 * r + e] * inverse
         # to the place of these 64 queries, packed and swizzled as the copy engine wants them; see hopper_gemm.py

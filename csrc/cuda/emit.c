@@ -343,6 +343,7 @@ emit_func(em *e, const tx_func *f)
         return false;
     emit_coord_facts(e, f);
     em_scan_counters(e, f->body);
+    em_scan_arrays(e, f->body);
     if (e->body.span.n)
         emit_text(e, &e->body, "\n", 1, 0);
     tx_sb_f(&head, kernel ? "extern \"C\" __global__ %s " : "static __device__ %s ", ret);
@@ -522,6 +523,7 @@ tx_cuda_emit(tx_ctx *c, const tx_module *lowered, const tx_target *t, tx_sb *out
     tx_map_free(&e.names);
     tx_map_free(&e.taken);
     tx_map_free(&e.data_cells);
+    tx_map_free(&e.spread);
     if (e.facts)
         tx_facts_free(e.facts);
     return ok;

@@ -34,11 +34,12 @@ typedef struct em_lines {
 /* What a variable is in the text. */
 typedef struct em_name {
     const char *text;
-    tx_dtype elem; /* pointers and cells: dtype of the storage behind it */
-    bool cell;     /* a plain scalar, not a pointer */
-    bool by_value; /* a tensor map as a kernel's parameter: the variable's value is its address */
-    bool bytes;    /* dynamic shared memory: an array of uchar */
-    bool data;     /* its value depends on what was read or passed, so it may be any value of its dtype */
+    tx_dtype elem;        /* pointers and cells: dtype of the storage behind it */
+    const char **element; /* an array that is spread out: its elements' names */
+    bool cell;            /* a plain scalar, not a pointer */
+    bool by_value;        /* a tensor map as a kernel's parameter: the variable's value is its address */
+    bool bytes;           /* dynamic shared memory: an array of uchar */
+    bool data;            /* its value depends on what was read or passed, so it may be any value of its dtype */
 } em_name;
 
 /* A node whose value is in a variable. */
@@ -67,6 +68,7 @@ typedef struct em {
     tx_map made_names;            /* interned name -> 1 */
     tx_map names;                 /* tx_var* -> em_name* */
     tx_map taken;                 /* interned text -> 1: names in use in this function or reserved by the module */
+    tx_map spread;                /* tx_var* -> spread_array* of spread.c, of this function */
     tx_map data_cells;            /* tx_var* -> 1: cells of this function that do not just count */
     TX_VEC(const tx_str *) scope; /* names of the open blocks, in order */
     TX_VEC(em_held) held;         /* nodes whose value is in a temporary, of the statement being printed */
@@ -137,6 +139,10 @@ void em_shift(em *e, tx_sb *o, const tx_node *n, em_prec prec);
 /* counter.c */
 void em_scan_counters(em *e, const tx_node *body);
 bool em_is_counter(em *e, const tx_buffer *b);
+
+/* spread.c */
+void em_scan_arrays(em *e, const tx_node *body);
+bool em_spread(em *e, const tx_buffer *b); /* true: the array is declared, as single variables */
 
 /* cast.c */
 void em_cast(em *e, tx_sb *o, const tx_node *n, em_prec prec);

@@ -46,10 +46,15 @@ em_element(em *e, tx_sb *o, const tx_buffer *b, const tx_node *index, em_prec pr
 {
     const em_name *name = em_name_of(e, b->data);
     int lane = e->lane;
+    int64_t at;
 
     (void)prec;
     if (!name || (mem_is_fp4(b) && !name->cell))
         return false;
+    if (name->element && tx_const_i64(index, &at)) {
+        tx_sb_puts(o, name->element[at]);
+        return true;
+    }
     if (name->cell && tx_is_const(index, 0) && !mem_needs_cast(b, name)) {
         tx_sb_puts(o, name->text);
         return true;
@@ -251,7 +256,8 @@ em_alloc(em *e, const tx_node *n, const tx_node *next)
         tx_fail(e->c, n->span, TX_E_INTERNAL, "an allocation without a constant size");
         return false;
     }
-    mem_array(e, b, count);
+    if (!em_spread(e, b))
+        mem_array(e, b, count);
     return false;
 }
 
