@@ -3,7 +3,7 @@
 
 `examples/sum.py` needs a ticket to learn which block is the last. With two kernels nobody asks: the first writes a
 partial sum for each block, the second adds these up. What that costs is the pause between two kernels, in which the
-GPU drains, launches and fills again: one to two microseconds, and more of a chain of small kernels than of this one.
+GPU drains, launches and fills again: little beside a long kernel, much in a chain of short ones.
 
 Programmatic dependent launch takes most of it away. The second region says in its launch configuration that it may
 overlap the one before it (`programmatic_stream_serialization=True`). Its blocks become resident as soon as every block

@@ -339,6 +339,9 @@ cu_occupancy(const tx_driver_api *d, tx_cumodule *m, cu_kernel *k, const tx_reso
                      .cluster = {l->cluster[0], l->cluster[1], l->cluster[2]},
                      .dyn_smem = l->dyn_smem,
                      .known = true};
+    bool single =
+        blocks || cu_volume(l->cluster) == 1; /* an SM's blocks, of which it knows more than of clusters of one */
+    int nsms = 1;
     CUresult rc;
 
     pthread_mutex_lock(&m->lock);
@@ -350,12 +353,14 @@ cu_occupancy(const tx_driver_api *d, tx_cumodule *m, cu_kernel *k, const tx_reso
     }
     pthread_mutex_unlock(&m->lock);
     cu_attr_dim(&attr, &nattrs, CU_LAUNCH_CLUSTER_DIMENSION, l->cluster);
-    rc = blocks ? d->OccupancyMaxActiveBlocks(out, k->fn, (int)cu_volume(l->block), l->dyn_smem)
+    rc = single ? d->OccupancyMaxActiveBlocks(out, k->fn, (int)cu_volume(l->block), l->dyn_smem)
                 : d->OccupancyMaxActiveClusters(out, k->fn, &config);
     if (rc != 0)
         return tx_driver_fail(
-            e, blocks ? "cuOccupancyMaxActiveBlocksPerMultiprocessor" : "cuOccupancyMaxActiveClusters", rc);
-    now.value = *out;
+            e, single ? "cuOccupancyMaxActiveBlocksPerMultiprocessor" : "cuOccupancyMaxActiveClusters", rc);
+    if (!blocks && single && !tx_driver_attribute(l->device_id, CU_DEVICE_SM_COUNT, &nsms, e))
+        return false;
+    now.value = *out *= nsms;
     pthread_mutex_lock(&m->lock);
     k->answer[blocks] = now;
     pthread_mutex_unlock(&m->lock);
