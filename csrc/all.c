@@ -76,6 +76,7 @@
 #include "emu/agent.c"
 #include "emu/barrier.c"
 #include "emu/check_chain.c"
+#include "emu/check_engines.c"
 #include "emu/check_flags.c"
 #include "emu/check_global.c"
 #include "emu/check_map.c"

@@ -130,7 +130,35 @@ void tx_global_fence(tx_vm *vm, const tx_frag *f, uint8_t scope); /* 0 CTA, 1 cl
 bool tx_global_range(const tx_access *a, int64_t off);
 bool
 tx_global_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t lanes); /* off NULL: all at `same` */
-void tx_cta_place(const tx_vm *vm, tx_cta *cta, uint64_t linear);                      /* sched.c: its coordinates */
+typedef struct tx_global_last {                                                        /* an access */
+    uint64_t cta;
+    uint32_t who, time;
+} tx_global_last;
+/* Why two accesses are not ordered: another CTA has released the first, but in too narrow a scope; or what has read the release does not
+ * acquire; or only the proxy fence is missing. */
+typedef struct tx_global_why {
+    bool narrow, relaxed, proxy;
+} tx_global_why;
+bool tx_global_ordered(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_t column, uint32_t time,
+                       bool proxy, tx_global_why *why);
+/* The last write, strong operation and read by threads; gives the bytes for which they hold, 0: nothing is kept. */
+uint32_t tx_global_records(const tx_vm *vm, uint32_t mem, int64_t off, tx_global_last last[3]);
+
+/* ---- check_engines.c: engines and global memory ------------------------------------------------------------------------- */
+
+typedef struct tx_global_span {
+    uint32_t mem, n;
+    int64_t off; /* from the memory's base */
+} tx_global_span;
+typedef struct tx_issue tx_issue;
+typedef struct tx_work tx_work; /* engine.c */
+void tx_engines_end(tx_vm *vm);
+bool tx_engines_watch(const tx_vm *vm, uint32_t mem); /* is it worth telling? */
+bool tx_engines_access(const tx_access *a, uint32_t lane, int64_t off, uint32_t me);
+bool tx_engines_issue(const tx_issue *i, tx_work *w, tx_global_span *list, uint32_t n, bool write);
+void tx_engines_done(const tx_vm *vm, const tx_work *w, uint32_t column);
+
+void tx_cta_place(const tx_vm *vm, tx_cta *cta, uint64_t linear); /* sched.c: its coordinates */
 
 /* ---- check_flags.c: strong operations on shared memory ----------------------------------------------------------------- */
 
@@ -167,14 +195,14 @@ typedef struct tx_span_of { /* bytes of a CTA's shared memory */
 } tx_span_of;
 
 /* Who works on what, for the checks at issue. */
-typedef struct tx_issue {
+struct tx_issue {
     tx_vm *vm;
     tx_frag *f;
     uint32_t lane, site;
     bool async_proxy;
     const char *role; /* "copy", "wgmma" */
     bool atomic;      /* others may do the same to the same bytes */
-} tx_issue;
+};
 /* NULL with checks off */
 tx_order *tx_shadow_order(const tx_cta *cta);
 /* From issue on: bytes are poisoned, or being read. false: reported, and the run stops. */
@@ -270,7 +298,6 @@ bool tx_mbar_wait_text(tx_vm *vm, tx_frag *f, tx_emu_report *r, char *text, size
 /* ---- engine.c ---------------------------------------------------------------------------------------------------- */
 
 /* Work that a thread gave to an engine. `perform` moves the bytes; completing is the queue's business. */
-typedef struct tx_work tx_work;
 typedef struct tx_tmem tx_tmem; /* tmem.h */
 enum tx_work_end { TX_END_MBAR, TX_END_GROUP, TX_END_CP, TX_END_ARRIVE, TX_END_TC, TX_END_COMMIT, TX_END_WGMMA };
 struct tx_work {
@@ -288,7 +315,10 @@ struct tx_work {
     bool (*read)(tx_vm *vm, tx_work *w);  /* takes the source; NULL: perform does */
     bool (*write)(tx_vm *vm, tx_work *w); /* false: the run stops */
     void *data;
-    tx_clock *seen; /* END_COMMIT, with checks: what its thread had seen and done */
+    tx_clock *seen;         /* END_COMMIT, with checks: what its thread had seen and done */
+    tx_global_span *global; /* with checks: global memory that it reads or writes */
+    uint32_t nglobal;
+    bool global_write;
     /* END_CP, END_ARRIVE: one copy or arrival for each lane of a warp */
     uint32_t lanes, lane_group[TX_LANES];
     struct tx_watcher *watch; /* watch.h */
@@ -315,6 +345,7 @@ bool tx_engine_end(tx_vm *vm, tx_cta *cta); /* the CTA's threads have left */
 tx_work *tx_work_new(const tx_act *a, uint32_t lane, enum tx_work_end end, uint32_t nspans, size_t extra);
 bool tx_work_move(tx_vm *vm, tx_work *w); /* its bytes, if they have not moved; false: the run stops */
 /* Puts it into the queue; performs it at once where the schedule says so. */
+void tx_work_free(tx_work *w); /* one that was not issued */
 void tx_work_drop(tx_engine *e, tx_work *w);
 bool tx_work_issue(tx_vm *vm, tx_work *w);
 bool tx_engine_flush_mbar(tx_vm *vm, tx_cta *cta, tx_mbar *b); /* if that completes the phase; *false*: the run stops */

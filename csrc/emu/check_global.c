@@ -28,12 +28,13 @@ struct global_known { /* the first `len` releases of a place */
     uint32_t len, thread, time; /* who has taken them over, when */
     uint32_t done;              /* waits: warps all of whose lanes have had a fence since */
     uint8_t scope;
-    bool waits; /* for a fence: the read was relaxed */
+    bool waits;   /* for a fence: the read was relaxed */
+    bool proxied; /* in a release: its thread was behind a proxy fence since */
 };
 typedef struct global_release {
     uint64_t cta;
-    uint32_t *knows; /* times, by thread of its cluster */
-    uint32_t nthreads, nbefore;
+    uint32_t *knows, *fenced; /* times, by column of its cluster; fenced: behind a proxy fence */
+    uint32_t n, nbefore;
     global_known *before;
     uint8_t scope;
 } global_release;
@@ -71,27 +72,39 @@ record_new(global_record *r, uint64_t n)
     return r->cta != NULL;
 }
 
+/* Can engines write there? They need what threads have read, and threads what engines do. */
+static bool
+engines_store(const tx_emu_program *p, const tx_memory *m)
+{
+    return (p->bulk_stores && m->pointed) || (p->tensor_stores && (m->read || m->written || m->target));
+}
+
 bool
 tx_global_start(tx_vm *vm)
 {
     const tx_emu_program *p = vm->p;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < p->nmems; i++)
-        if (p->mems[i].scope == TX_GLOBAL && p->mems[i].written && !p->mems[i].target) {
-            const tx_emu_arg *a = &vm->l->args[p->mems[i].param];
-            uint64_t n = a->v.p ? (((uint64_t)a->nbytes + a->before) >> p->global_shift) + 2 : 0;
-            bool plain = !p->mems[i].read && !p->mems[i].pointed;
-            bytes += plain ? n * 2 : n * 12 * (1u + p->mems[i].read + p->mems[i].pointed);
-            if (!n || bytes > MOST_BYTES)
-                continue;
-            if (!vm->globals && !(vm->globals = tx_calloc(p->nmems, sizeof *vm->globals)))
-                return false;
-            tx_global *g = vm->globals[i] = tx_calloc(1, sizeof *g);
-            if (!g || (plain ? !(g->block = tx_calloc(n / BLOCK + 1, sizeof *g->block)) : !record_new(&g->w, n)) ||
-                (p->mems[i].read && !record_new(&g->r, n)) || (p->mems[i].pointed && !record_new(&g->t, n)))
-                return false;
-            g->n = n;
-        }
+    for (uint32_t i = 0; i < p->nmems; i++) {
+        const tx_memory *m = &p->mems[i];
+        if (m->scope != TX_GLOBAL || !(m->written || engines_store(p, m)))
+            continue;
+        const tx_emu_arg *a = &vm->l->args[m->param];
+        uint64_t n = a->v.p && !m->target ? (((uint64_t)a->nbytes + a->before) >> p->global_shift) + 2 : 0;
+        bool plain = !m->read && !m->pointed;
+        bytes += !m->written ? n * 12 * m->read : plain ? n * 2 : n * 12 * (1u + m->read + m->pointed);
+        if ((!n && !m->target) || bytes > MOST_BYTES)
+            continue;
+        if (!vm->globals && !(vm->globals = tx_calloc(p->nmems, sizeof *vm->globals)))
+            return false;
+        tx_global *g = vm->globals[i] = tx_calloc(1, sizeof *g);
+        if (!g || (n && m->read && !record_new(&g->r, n)))
+            return false;
+        if (n && m->written &&
+            ((plain ? !(g->block = tx_calloc(n / BLOCK + 1, sizeof *g->block)) : !record_new(&g->w, n)) ||
+             (m->pointed && !record_new(&g->t, n))))
+            return false;
+        g->n = n;
+    }
     return true;
 }
 
@@ -109,6 +122,7 @@ tx_global_end(tx_vm *vm)
             tx_free(vm->globals[i]);
         }
     tx_free(vm->globals);
+    tx_engines_end(vm);
     for (uint32_t i = 0; i < vm->nplaces; i++) {
         global_place *at = vm->places[i];
         for (uint32_t k = 0; k < at->n; k++) {
@@ -153,25 +167,26 @@ place_at(tx_vm *vm, uint32_t mem, int64_t off, bool make)
     return p;
 }
 
-/* Does one of these releases cover the access? *narrow: one would, had it a larger scope. */
+/* Does one of these releases cover the access? mine: the CTA that took them over; proxy: behind a proxy fence, too. */
 static bool
-covers(const tx_vm *vm, const global_known *k, uint64_t mine, uint64_t cta, uint32_t thread, uint32_t time,
-       bool *narrow, int depth) /* mine: the CTA that took them over */
+covers(const tx_vm *vm, const global_known *k, uint64_t mine, uint64_t cta, uint32_t column, uint32_t time, bool proxy,
+       tx_global_why *why, int depth)
 {
     for (uint32_t i = k->len; i-- > 0;) {
         const global_release *r = &k->at->list[i];
         uint8_t scope = r->scope < k->scope ? r->scope : k->scope;
         bool wide = scope >= 2 || r->cta == mine || (scope == 1 && cluster_of(vm, r->cta) == cluster_of(vm, mine));
-        if (cluster_of(vm, r->cta) == cluster_of(vm, cta) && thread < r->nthreads && r->knows[thread] > time) {
-            if (wide)
+        if (cluster_of(vm, r->cta) == cluster_of(vm, cta) && column < r->n && r->knows[column] > time) {
+            bool good = !proxy || r->fenced[column] > time;
+            if (wide && good)
                 return true;
-            *narrow = true;
+            *(wide ? &why->proxy : &why->narrow) = true;
         }
         for (uint32_t b = 0; depth && b < r->nbefore; b++)
-            if (covers(vm, &r->before[b], r->cta, cta, thread, time, narrow, depth - 1)) {
+            if (covers(vm, &r->before[b], r->cta, cta, column, time, proxy && !r->before[b].proxied, why, depth - 1)) {
                 if (wide)
                     return true;
-                *narrow = true;
+                why->narrow = true;
             }
     }
     return false;
@@ -184,31 +199,43 @@ cta_of(const tx_cta *mine, const tx_order *o, uint32_t thread)
     return mine->linear / o->nctas * o->nctas + thread / o->per_cta;
 }
 
-/* What is not: another CTA has released it, but in too narrow a scope; or what has read the release does not acquire. */
-typedef struct global_why {
-    bool narrow, relaxed;
-} global_why;
-
 static bool
-ordered_across(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_t thread, uint32_t time,
-               global_why *why)
+ordered_across(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_t column, uint32_t time, bool proxy,
+               tx_global_why *why)
 {
     const tx_order *o = tx_shadow_order(mine);
-    if (time < vm->grid_floor)
-        return true;
+    if (time < vm->grid_floor) { /* of the fences before it only the last is known */
+        why->proxy = proxy && vm->proxy_fence <= time;
+        return !why->proxy;
+    }
     for (uint32_t i = o->nknown; i-- > 0;) {
         const global_known *k = &o->known[i];
         if (!tx_order_seen(o, me, k->thread, k->time) || (k->waits && (why->narrow || why->relaxed)))
             continue;
-        bool narrow = false;
-        if (!covers(vm, k, cta_of(mine, o, k->thread), cta, thread, time, &narrow, DEPTH))
-            why->narrow |= narrow;
+        tx_global_why part = {false, false, false};
+        bool fenced = !proxy || tx_order_fenced(o, me, k->thread, k->time);
+        if (!covers(vm, k, cta_of(mine, o, k->thread), cta, column, time, !fenced, &part, DEPTH))
+            why->narrow |= part.narrow, why->proxy |= part.proxy && !k->waits;
         else if (!k->waits)
             return true;
         else
             why->relaxed = true;
     }
     return false;
+}
+
+bool
+tx_global_ordered(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_t column, uint32_t time, bool proxy,
+                  tx_global_why *why)
+{
+    const tx_order *o = tx_shadow_order(mine);
+    if (cluster_of(vm, cta) == cluster_of(vm, mine->linear) && tx_order_seen(o, me, column, time)) {
+        if (!proxy || column >= o->nthreads || tx_order_fenced(o, me, column, time))
+            return true;
+        why->proxy = true;
+        return false;
+    }
+    return ordered_across(vm, mine, me, cta, column, time, proxy, why);
 }
 
 static void
@@ -271,7 +298,7 @@ tx_global_fence(tx_vm *vm, const tx_frag *f, uint8_t scope)
 /* A release at a place of what `c` says, or of what lies behind its fences of the whole GPU. */
 static global_release *
 release_as(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, const uint32_t *seen, const uint32_t *wide,
-           uint32_t floor)
+           const uint32_t *fenced, uint32_t floor)
 {
     tx_vm *vm = a->vm;
     tx_cta *cta = a->f->warp->cta;
@@ -294,22 +321,26 @@ release_as(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, const ui
     }
     global_release *r = &at->list[at->n];
     memset(r, 0, sizeof *r);
-    r->cta = cta->linear, r->scope = scope, r->nthreads = o->nthreads;
-    r->knows = tx_calloc(o->nthreads, sizeof *r->knows);
+    r->cta = cta->linear, r->scope = scope, r->n = o->n;
+    r->knows = tx_calloc(2 * (size_t)o->n, sizeof *r->knows);
     r->before = tx_calloc(o->nknown + 1, sizeof *r->before);
     if (!r->knows || !r->before) {
         tx_free(r->knows), tx_free(r->before);
         tx_vm_nomem(vm);
         return NULL;
     }
-    for (uint32_t t = 0; t < o->nthreads; t++) {
-        uint32_t time = !seen ? 0 : seen[t] > floor ? seen[t] : floor;
+    r->fenced = r->knows + o->n;
+    memcpy(r->fenced, fenced, o->n * sizeof *fenced);
+    for (uint32_t t = 0; t < o->n; t++) {
+        uint32_t time = !seen ? 0 : seen[t] > floor || t >= o->nthreads ? seen[t] : floor;
         r->knows[t] = wide && wide[t] > time ? wide[t] : time;
     }
     for (uint32_t i = 0; i < o->nknown; i++) {
         const global_known *k = &o->known[i];
-        if (k->at != at && !k->waits && tx_order_seen(o, me, k->thread, k->time))
-            r->before[r->nbefore++] = *k;
+        if (k->at == at || k->waits || !tx_order_seen(o, me, k->thread, k->time))
+            continue;
+        r->before[r->nbefore] = *k;
+        r->before[r->nbefore++].proxied = tx_order_fenced(o, me, k->thread, k->time);
     }
     at->n++;
     return r;
@@ -326,16 +357,17 @@ release(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, bool itself
         any = c->wide[t] != 0;
     if (itself) {
         uint32_t now = tx_order_tick(o);
-        if ((r = release_as(a, me, off, scope, c->seen, any ? c->wide : NULL, o->e.floor)))
+        if ((r = release_as(a, me, off, scope, c->seen, any ? c->wide : NULL, c->fenced, o->e.floor)))
             r->knows[me] = now;
         return;
     }
     if (any)
-        release_as(a, me, off, scope, NULL, c->wide, 0);
+        release_as(a, me, off, scope, NULL, c->wide, c->fenced, 0);
     for (uint32_t i = 0; i < o->nfences; i++) {
         const tx_fence *f = &o->fences[i];
         if (tx_order_seen(o, me, f->thread, f->time) &&
-            (r = release_as(a, me, off, scope < f->scope ? scope : f->scope, f->seen->seen, NULL, f->floor)))
+            (r = release_as(a, me, off, scope < f->scope ? scope : f->scope, f->seen->seen, NULL, f->seen->fenced,
+                            f->floor)))
             r->knows[f->thread] = f->time + 1;
     }
     tx_order_tick(o);
@@ -343,31 +375,28 @@ release(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, bool itself
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-typedef struct global_last {
-    uint64_t cta;
-    uint32_t who, time;
-} global_last;
-
-static global_last
+static tx_global_last
 run_at(const global_run *r, uint32_t i)
 {
-    global_last l = {r->cta, r->who + ((i - r->first) >> r->shift << TX_WHO_THREAD), r->time};
+    tx_global_last l = {r->cta, r->who + ((i - r->first) >> r->shift << TX_WHO_THREAD), r->time};
     return l;
 }
 
 /* The last plain write of a granule; time 0: there is none. */
-static global_last
+static tx_global_last
 last_write(const tx_global *m, uint64_t g)
 {
-    global_last none = {0, 0, 0};
+    tx_global_last none = {0, 0, 0};
+    if (!m->block && !m->w.time)
+        return none;
     if (!m->block) {
-        global_last l = {m->w.cta[g], m->w.who[g], m->w.time[g]};
+        tx_global_last l = {m->w.cta[g], m->w.who[g], m->w.time[g]};
         return l;
     }
     const global_block *b = &m->block[g / BLOCK];
     uint32_t i = g % BLOCK;
     if (b->each) {
-        global_last l = {b->each[i], b->each[BLOCK + i], b->each[2 * BLOCK + i]};
+        tx_global_last l = {b->each[i], b->each[BLOCK + i], b->each[2 * BLOCK + i]};
         return l;
     }
     for (int k = 0; k < RUNS; k++)
@@ -391,7 +420,7 @@ note_write(tx_global *m, uint64_t g, uint32_t cta, uint32_t who, uint32_t time)
             return false;
         for (int k = 0; k < RUNS; k++)
             for (uint32_t at = b->run[k].first; b->run[k].time && at <= b->run[k].last; at++) {
-                global_last l = run_at(&b->run[k], at);
+                tx_global_last l = run_at(&b->run[k], at);
                 each[at] = (uint32_t)l.cta, each[BLOCK + at] = l.who, each[2 * BLOCK + at] = l.time;
             }
         b->each = each;
@@ -471,7 +500,7 @@ record_role(uint32_t who, bool read)
 }
 
 static bool
-against(const tx_access *a, global_last rec, uint32_t lane, int64_t off, uint32_t me, bool read)
+against(const tx_access *a, tx_global_last rec, uint32_t lane, int64_t off, uint32_t me, bool read)
 {
     tx_vm *vm = a->vm;
     const tx_cta *mine = a->f->warp->cta;
@@ -479,7 +508,7 @@ against(const tx_access *a, global_last rec, uint32_t lane, int64_t off, uint32_
     uint32_t time = rec.time, who = rec.who, thread = who >> TX_WHO_THREAD;
     uint64_t cta = rec.cta;
     bool strong = a->kind == TX_ATOMIC || a->strength, both = strong && (who & TX_WHO_ATOMIC);
-    global_why why = {false, false};
+    tx_global_why why = {false, false, false};
     if (!time)
         return true;
     if ((a->kind == TX_READ && !strong && (who & UPDATE)) || (read && a->kind == TX_ATOMIC))
@@ -492,15 +521,15 @@ against(const tx_access *a, global_last rec, uint32_t lane, int64_t off, uint32_
         return !small || time < vm->grid_floor ||
                report_global(a, lane, off, "scope", cta, who, record_role(who, read), false);
     }
-    if (ordered_across(vm, mine, me, cta, thread, time, &why))
+    if (ordered_across(vm, mine, me, cta, thread, time, false, &why))
         return true;
     return report_global(a, lane, off, why.narrow ? "scope" : "race", cta, who, record_role(who, read), why.relaxed);
 }
 
-static global_last
+static tx_global_last
 last_of(const global_record *r, uint64_t g)
 {
-    global_last l = {r->time ? r->cta[g] : 0, r->time ? r->who[g] : 0, r->time ? r->time[g] : 0};
+    tx_global_last l = {r->time ? r->cta[g] : 0, r->time ? r->who[g] : 0, r->time ? r->time[g] : 0};
     return l;
 }
 
@@ -522,13 +551,15 @@ global_one(const tx_access *a, tx_global *m, uint32_t lane, int64_t off)
         if (at)
             acquire(a, me, at, (uint8_t)scope, packed & ACQUIRE);
     }
+    if (vm->engine_cells && vm->engine_cells[a->mem] && !tx_engines_access(a, lane, off, me))
+        return false;
     for (uint64_t i = g; i < g + (n ? n : 1) && i < m->n; i++) {
         bool write = a->kind != TX_READ;
         if (!against(a, last_write(m, i), lane, off, me, false) ||
             !against(a, last_of(&m->t, i), lane, off, me, false) ||
             (write && !against(a, last_of(&m->r, i), lane, off, me, true)))
             return false;
-        if (write && !strong && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
+        if (write && !strong && (m->block || m->w.time) && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
             return tx_vm_nomem(vm), false;
         const global_record *to = write ? &m->t : &m->r;
         if ((write || !strong) && !(write && !strong) && to->time)
@@ -553,6 +584,7 @@ tx_global_range(const tx_access *a, int64_t off)
     unsigned shift = a->vm->p->global_shift, per = a->size >> shift;
     uint64_t g = (uint64_t)(off + a->vm->mem[a->mem].before) >> shift, n = (uint64_t)TX_LANES * per;
     if (a->kind == TX_WRITE && per && g + n <= m->n && m->block &&
+        !(a->vm->engine_cells && a->vm->engine_cells[a->mem]) &&
         note_run(m, g, n, per, (uint32_t)cta->linear,
                  tx_order_thread(cta, a->f->warp->index * TX_LANES) << TX_WHO_THREAD | (a->site & SITE),
                  tx_shadow_order(cta)->e.now))
@@ -573,4 +605,18 @@ tx_global_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t l
             return false;
     }
     return true;
+}
+
+uint32_t
+tx_global_records(const tx_vm *vm, uint32_t mem, int64_t off, tx_global_last last[3])
+{
+    const tx_global *m = vm->globals ? vm->globals[mem] : NULL;
+    unsigned shift = vm->p->global_shift;
+    uint64_t g = (uint64_t)(off + vm->mem[mem].before) >> shift;
+    if (!m || g >= m->n)
+        return 0;
+    last[0] = last_write(m, g), last[1] = last_of(&m->t, g), last[2] = last_of(&m->r, g);
+    for (int i = 0; i < 3; i++)
+        last[i].who &= ~(uint32_t)(UPDATE | NARROW);
+    return 1u << shift;
 }

@@ -2,6 +2,7 @@
  * What is generated for expressions, memory and statements stands in code_*.c. SPDX-License-Identifier: Apache-2.0 */
 #include "emu/code.h"
 #include "emu/ptx.h"
+#include "emu/ptx_list.h"
 
 tx_vt
 tx_vt_of(tx_dtype t)
@@ -567,6 +568,14 @@ note_uses(const tx_code *g)
             g->mems.at[i].read = g->mems.at[i].read || loads;
             g->mems.at[i].written = g->mems.at[i].written || stores;
         }
+    for (uint32_t i = 0; i < g->ptx.n; i++) {
+        const tx_ptx_emu *k = g->ptx.at[i]->emu;
+        bool fence = k == &tx_emu_ptx_fence_proxy && tx_has_tok(g->ptx.at[i], TK_async);
+        g->p->shared_fences |= fence && !tx_has_tok(g->ptx.at[i], TK_global);
+        g->p->global_fences |= fence && !tx_has_tok(g->ptx.at[i], TK_shared);
+        g->p->bulk_stores |= k == &tx_emu_ptx_bulk_copy || k == &tx_emu_ptx_bulk_reduce;
+        g->p->tensor_stores |= k == &tx_emu_ptx_tma_store || k == &tx_emu_ptx_tma_reduce;
+    }
     g->p->global_shift = least >= 4 ? 2 : least == 2 ? 1 : 0;
 }
 

@@ -40,6 +40,18 @@ bulk_write(tx_vm *vm, tx_work *w)
     return true;
 }
 
+static bool
+bulk_global(const tx_issue *i, tx_work *w, const tx_where *at, uint32_t n, bool write)
+{
+    if (!i->vm->hooks || !tx_engines_watch(i->vm, at->mem))
+        return true;
+    tx_global_span *s = tx_malloc(sizeof *s);
+    if (!s)
+        return tx_vm_nomem(i->vm), false;
+    *s = (tx_global_span){at->mem, n, at->p - i->vm->mem[at->mem].base};
+    return tx_engines_issue(i, w, s, 1, write);
+}
+
 /* One copy; rank: of the CTA that gets it by multicast, -1: as the addresses say. */
 static int
 bulk_issue_one(const tx_act *a, uint32_t l, int32_t op, unsigned kind, int rank)
@@ -91,8 +103,11 @@ bulk_issue_one(const tx_act *a, uint32_t l, int32_t op, unsigned kind, int rank)
     w->bytes = n;
     w->bar_cta = bar.cta, w->bar_off = bar.off;
     w->group = w->cta->engine->bulk_group[w->thread];
-    if ((w->nsrc && !tx_shadow_issue_read(&i, w->src)) || (w->ndst && !tx_shadow_issue_write(&i, w->dst))) {
-        tx_free(w);
+    i.atomic = w->atomic = op >= 0;
+    if ((w->nsrc && !tx_shadow_issue_read(&i, w->src)) || (w->ndst && !tx_shadow_issue_write(&i, w->dst)) ||
+        (from.space == TX_GLOBAL && !bulk_global(&i, w, &from, n, false)) ||
+        (to.space == TX_GLOBAL && !bulk_global(&i, w, &to, n, true))) {
+        tx_work_free(w);
         return TX_RUN_STOP;
     }
     return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
@@ -185,8 +200,15 @@ TX_PTX_AGENT(fence_proxy)
     const char *space = tx_ptx_slot(a->k, "space");
     if (!tx_ptx_slot(a->k, "kind"))
         tx_map_fence(a);
-    if (o && tx_act_has(a, TK_async) && !(space && strcmp(space, "global") == 0)) /* what follows is shared memory */
-        tx_order_fence_proxy(o, tx_order_thread(cta, a->f->warp->index * TX_LANES), a->f->m);
+    if (o && tx_act_has(a, TK_async)) {
+        uint32_t first = tx_order_thread(cta, a->f->warp->index * TX_LANES);
+        if (space && strcmp(space, "global") == 0) /* what it orders is no shared memory */
+            tx_order_fence_near(o, first, a->f->m, TX_FENCE_GLOBAL);
+        else
+            tx_order_fence_proxy(o, first, a->f->m);
+        if (!space || strcmp(space, "global") == 0)
+            a->vm->proxy_fence = o->e.now;
+    }
     return TX_RUN_ON;
 }
 

@@ -22,13 +22,20 @@ tx_engine_new(const tx_cta *cta)
     return e;
 }
 
+void
+tx_work_free(tx_work *w)
+{
+    tx_free(w->seen);
+    tx_free(w->global);
+    tx_free(w);
+}
+
 static void
 drop_works(tx_engine *e)
 {
     for (tx_work *w = e->first, *next; w; w = next) {
         next = w->next;
-        tx_free(w->seen);
-        tx_free(w);
+        tx_work_free(w);
     }
     e->first = e->last = NULL;
 }
@@ -101,8 +108,7 @@ tx_work_drop(tx_engine *e, tx_work *w)
     *at = w->next;
     if (e->last == w)
         e->last = before;
-    tx_free(w->seen);
-    tx_free(w);
+    tx_work_free(w);
 }
 
 tx_work *
@@ -219,6 +225,8 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
             (w->atomic ? tx_shadow_done_atomic : tx_shadow_done_write)(vm, &w->dst[i], b->agent, w->site);
         for (uint32_t i = 0; i < w->nsrc && b; i++)
             tx_shadow_done_read(vm, &w->src[i], b->agent, w->site);
+        if (b && w->nglobal)
+            tx_engines_done(vm, w, b->agent);
     }
     uint32_t bytes = w->bytes, thread = w->thread, site = w->site,
              count = w->end != TX_END_MBAR ? (uint32_t)__builtin_popcount(w->lanes) : 0;
@@ -303,8 +311,11 @@ tx_engine_wait_group(tx_vm *vm, tx_cta *cta, uint32_t thread, uint32_t newest, b
         for (uint32_t i = 0; i < w->nsrc; i++)
             tx_shadow_done_read(vm, &w->src[i], column, w->site);
         w->nsrc = 0;
-        if (!read_only)
-            tx_work_drop(e, w);
+        if (read_only)
+            continue;
+        if (w->nglobal)
+            tx_engines_done(vm, w, column);
+        tx_work_drop(e, w);
     }
     if (o)
         tx_order_tick(o);
@@ -410,6 +421,11 @@ TX_PTX_AGENT(cp_async)
             break;
         w->lanes |= 1u << l;
         w->lane_group[l] = e->cp_group[a->f->warp->index * TX_LANES + l];
+        tx_access read = {vm,      a->f, from.mem, a->in->site, (uint32_t)(valid < (uint64_t)n ? valid : (uint64_t)n),
+                          TX_READ, NULL, 0};
+        if (read.size && vm->hooks && from.space == TX_GLOBAL && tx_engines_watch(vm, from.mem) &&
+            !tx_global_lanes(&read, NULL, from.p - vm->mem[from.mem].base, 1u << l))
+            break;
         c->from[l] = from.p;
         c->valid[l] = (uint8_t)(valid < (uint64_t)n ? valid : (uint64_t)n);
     }

@@ -151,6 +151,10 @@ wide_atomic(const tx_act *a)
         tx_span_of s = {to.cta, to.off, 16, 0};
         if (a->vm->hooks && to.space != TX_GLOBAL && !tx_shadow_touch(&i, &s, TX_ATOMIC))
             return TX_RUN_STOP;
+        tx_access at = {a->vm, a->f, to.mem, a->in->site, 16, TX_ATOMIC, NULL, 0};
+        if (a->vm->hooks && to.space == TX_GLOBAL && tx_engines_watch(a->vm, to.mem) &&
+            !tx_global_lanes(&at, NULL, to.p - a->vm->mem[to.mem].base, 1u << l))
+            return TX_RUN_STOP;
         memcpy(old, to.p, 16);
         if (!cas || (old[0] == tx_act_in(a, c, l) && old[1] == tx_act_in(a, c + 1, l)))
             memcpy(to.p, with, 16);

@@ -641,11 +641,13 @@ dispatch:
     LABEL(LROWB_S): LABEL(LROW32_V): LABEL(LROW64_V): LABEL(LROWB_V):
     LABEL(SROWB_S): LABEL(SROW32_V): LABEL(SROW64_V): LABEL(SROWB_V):
         OUT(tx_vm_local(vm, f, in));
-    LABEL(CHKI_C): if (check && TX_UNLIKELY(m & ~S(a)->u32)) OUT(tx_vm_chki(vm, f, in, m & ~S(a)->u32)); NEXT;
+    LABEL(CHKI_C): if (check && TX_UNLIKELY(m & ~S(a)->u32)) OUT(tx_vm_chki(vm, f, in, m & ~S(a)->u32));
+        if (TX_UNLIKELY(in->aux) && check) tx_vm_watch_read(vm, f, in); NEXT;
     LABEL(SETI_C): S(a)->u32 |= m; if (TX_UNLIKELY(in->aux) && check) OUT(tx_vm_watch(vm, f, in)); NEXT;
     LABEL(CHKI_S): if (check) {
         int32_t i = S(a)->i32;
         if (TX_UNLIKELY(i < 0 || i >= in->imm || (m & ~((tx_slot *)(void *)(R + in->c))[i].u32))) OUT(tx_vm_chki(vm, f, in, 0));
+        if (TX_UNLIKELY(in->aux)) tx_vm_watch_read(vm, f, in);
     } NEXT;
     LABEL(SETI_S): { int32_t i = S(a)->i32; if (i >= 0 && i < in->imm) ((tx_slot *)(void *)(R + in->c))[i].u32 |= m; }
         if (TX_UNLIKELY(in->aux) && check) OUT(tx_vm_watch(vm, f, in)); NEXT;

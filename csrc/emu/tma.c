@@ -18,7 +18,8 @@ typedef struct tma_job {
     bool gather;
     int32_t op; /* reduction, -1 none */
     uint8_t *staged;
-    uint32_t size;
+    uint32_t size, mem;
+    int64_t off; /* of base in it */
 } tma_job;
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
@@ -306,6 +307,7 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     if (!tx_vm_global_at(vm, t->address, &mem, &off))
         return tma_complain(a, l, "out_of_bounds", NULL, "the map's address lies in no tensor of the kernel", 0, 0);
     const char *name = tx_vm_global_name(vm, mem);
+    j->mem = mem, j->off = off;
     j->base = vm->mem[mem].base + off;
     j->es = (uint32_t)tx_tensormap_bits(t->dtype) / 8;
     j->inner = (uint32_t)(t->im2col ? t->channels : t->box[0]) * j->es;
@@ -397,6 +399,35 @@ tma_touches(const tx_act *a, uint32_t l, const tma_job *j, unsigned kind)
     return true;
 }
 
+/* The bytes of global memory that the box takes. */
+static bool
+tma_global(const tx_issue *i, tx_work *w, const tma_job *j, bool write)
+{
+    if (!i->vm->hooks || !tx_engines_watch(i->vm, j->mem))
+        return true;
+    tx_global_span *s = tx_malloc((j->rows + 1) * sizeof *s);
+    int64_t from, to, offset;
+    uint32_t n = 0;
+    tma_pixel p;
+    if (!s)
+        return tx_vm_nomem(i->vm), false;
+    for (int d = 0; d < TX_TM_RANK; d++)
+        p.at[d] = j->coord[d];
+    tma_inside(j, &from, &to);
+    for (uint32_t r = 0; r < j->rows && to > from; r++) {
+        bool in = j->map.im2col ? tma_pixel_row(j, &p, &offset) : tma_row(j, r, &offset);
+        if (j->map.im2col)
+            tma_next_pixel(j, &p);
+        offset += j->off + (j->coord[0] + from) * j->es;
+        uint32_t size = (uint32_t)(to - from) * j->es;
+        if (in && n && s[n - 1].off + s[n - 1].n == offset)
+            s[n - 1].n += size;
+        else if (in)
+            s[n++] = (tx_global_span){j->mem, size, offset};
+    }
+    return tx_engines_issue(i, w, s, n, write);
+}
+
 /* One load; rank: of the CTA that gets it by multicast, -1: as the addresses say. */
 static int
 tma_issue_load_to(const tx_act *a, uint32_t l, int rank)
@@ -423,9 +454,13 @@ tma_issue_load_to(const tx_act *a, uint32_t l, int rank)
     w->ndst = vm->hooks ? tma_spans(&j, to.cta, true, w->dst) : 0;
     for (uint32_t k = 0; k < w->ndst; k++)
         if (!tx_shadow_issue_write(&i, &w->dst[k])) {
-            tx_free(w);
+            tx_work_free(w);
             return TX_RUN_STOP;
         }
+    if (!tma_global(&i, w, &j, false)) {
+        tx_work_free(w);
+        return TX_RUN_STOP;
+    }
     return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
 }
 
@@ -474,9 +509,14 @@ tma_issue_store(const tx_act *a, uint32_t l, int32_t op)
     w->nsrc = vm->hooks ? tma_spans(&j, from.cta, false, w->src) : 0;
     for (uint32_t k = 0; k < w->nsrc; k++)
         if (!tx_shadow_issue_read(&i, &w->src[k])) {
-            tx_free(w);
+            tx_work_free(w);
             return TX_RUN_STOP;
         }
+    i.atomic = op >= 0;
+    if (!tma_global(&i, w, &j, true)) {
+        tx_work_free(w);
+        return TX_RUN_STOP;
+    }
     return tx_work_issue(vm, w) ? TX_RUN_ON : TX_RUN_STOP;
 }
 

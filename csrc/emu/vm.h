@@ -188,6 +188,8 @@ struct tx_emu_program {
     uint8_t global_shift;              /* log2 of the smallest access to global memory */
     uint32_t registers;                /* of a thread at the launch, 0: not said */
     bool agents;                       /* mbarriers, asynchronous copies, matrix units */
+    bool bulk_stores, tensor_stores;   /* engines write to global memory: through pointers, through maps */
+    bool shared_fences, global_fences; /* fence.proxy.async for shared, for global memory */
 };
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
@@ -380,9 +382,11 @@ struct tx_vm {          /* one worker */
         uint32_t granule, thread, site, time;
         tx_emu_report report;
     } unwritten;
-    tx_global **globals; /* by memory; NULL: not watched */
+    tx_global **globals;                   /* by memory; NULL: not watched */
+    struct tx_engine_cells **engine_cells; /* by memory; NULL: no engine has touched it */
     struct global_place **places;
     uint32_t nplaces, grid_floor; /* what is older, all CTAs have seen */
+    uint32_t proxy_fence;         /* time of the last one */
     tx_map place_at;
     struct tx_maps *maps; /* check_map.c: tensor maps that the kernel has changed */
     uint32_t now;         /* time of the race checker; goes on from CTA to CTA */
@@ -441,7 +445,8 @@ int tx_vm_local(tx_vm *vm, tx_frag *f, const tx_insn *in); /* per-lane index int
 int tx_vm_chki(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);
 int tx_vm_slow(tx_vm *vm, tx_frag *f, const tx_insn *in); /* every other rare instruction */
 /* wgmma.c: registers that a matrix unit works on, known by their initialisation masks */
-int tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in); /* one has been written */
+int tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in);                   /* one has been written */
+void tx_vm_watch_read(const tx_vm *vm, const tx_frag *f, const tx_insn *in); /* or read */
 bool tx_wgmma_busy(const tx_vm *vm, const tx_frag *f, uint32_t init);
 int tx_wgmma_report(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t lane, uint32_t init, const char *role);
 int tx_vm_arith(tx_vm *vm, tx_frag *f, const tx_insn *in, uint32_t bad);

@@ -14,7 +14,8 @@ enum { ROWS = 16, MOST_K = 64, MOST_N = 256, WINDOW = 0x400 };
 
 typedef struct wg_register {
     uint32_t busy, by; /* wgmma in flight on it, and the site of the last of them */
-    uint32_t written;  /* site + 1 of an ordinary write since the fence */
+    uint32_t touched;  /* site + 1 of an ordinary read or write since the fence */
+    bool written;      /* a write */
     bool loading;      /* a tcgen05.ld that nobody has waited for */
 } wg_register;
 
@@ -93,20 +94,30 @@ tx_vm_watch(tx_vm *vm, tx_frag *f, const tx_insn *in)
         if (e != TX_RUN_ON)
             return e;
     }
-    r->written = in->site + 1;
+    r->touched = in->site + 1, r->written = true;
     return TX_RUN_ON;
 }
 
-/* A register that was written behind the last fence. */
+/* An ordinary read of one. */
+void
+tx_vm_watch_read(const tx_vm *vm, const tx_frag *f, const tx_insn *in)
+{
+    uint32_t init = in->op == V_CHKI_C ? in->a : in->c + (uint32_t)tx_reg(f, in->a)->i32 * 8;
+    wg_register *r = f->warp->cta->engine ? wg_reg(vm, f->warp, init) : NULL;
+    if (r && !r->touched)
+        r->touched = in->site + 1, r->written = false;
+}
+
+/* A register that was touched behind the last fence. */
 static bool
 wg_report_fence(const tx_act *a, const wg_register *r)
 {
-    tx_emu_report *rep = tx_report_begin(a->vm, "proxy", r->written - 1);
+    tx_emu_report *rep = tx_report_begin(a->vm, "proxy", r->touched - 1);
     uint32_t lane = tx_first_lane(a->f->m);
     tx_report_agent(a->vm, rep, a->f, lane, a->in->site, "wgmma");
-    tx_report_agent(a->vm, rep, a->f, lane, r->written - 1, "store");
-    tx_report_text(rep, "wgmma works on registers of %s that ordinary code has written: wgmma.fence is missing between",
-                   rep->buffer);
+    tx_report_agent(a->vm, rep, a->f, lane, r->touched - 1, r->written ? "store" : "load");
+    tx_report_text(rep, "wgmma works on registers of %s that ordinary code has %s: wgmma.fence is missing between",
+                   rep->buffer, r->written ? "written" : "read");
     return tx_report_end(a->vm, rep) == TX_RUN_ON;
 }
 
@@ -605,9 +616,9 @@ wg_take_registers(const tx_act *a, const wg_job *j)
     tx_vm *vm = a->vm;
     if (!wg_registers(vm, a->f->warp->cta))
         return false;
-    for (uint32_t i = 0; i < a->k->nin; i++) {
+    for (uint32_t i = 0; i < a->k->nin; i++) { /* what it only reads, others may have read */
         const wg_register *r = wg_reg(vm, a->f->warp, a->k->in_init[i]);
-        if (r && r->written && !wg_report_fence(a, r))
+        if (r && r->touched && r->written && !wg_report_fence(a, r))
             return false;
     }
     for (uint32_t i = 0; i < a->k->nout; i++) {
@@ -621,7 +632,7 @@ wg_take_registers(const tx_act *a, const wg_job *j)
             if (tx_report_end(vm, rep) != TX_RUN_ON)
                 return false;
         }
-        if (r->written && !wg_report_fence(a, r))
+        if (r->touched && !wg_report_fence(a, r))
             return false;
         tx_reg(a->f, init)->u32 &= ~a->f->m;
         r->busy++, r->by = a->in->site;
@@ -704,7 +715,7 @@ TX_PTX_AGENT(wgmma_fence)
         return TX_RUN_STOP;
     w->cta->engine->wgmma_fenced[w->index] = true;
     for (uint32_t i = 0; r && i < a->vm->p->ninits; i++)
-        r[(size_t)w->index * a->vm->p->ninits + i].written = 0;
+        r[(size_t)w->index * a->vm->p->ninits + i].touched = 0;
     return a->vm->check && !r && !wg_registers(a->vm, w->cta) ? TX_RUN_STOP : TX_RUN_ON;
 }
 

@@ -259,7 +259,8 @@ if tx == 0:
     A[1] = B[0] + B[63]"""
     )
     a, b = ints(64), np.full(64, -9, "int32")
-    exe(a, b, schedule="late")
+    for early in exe(a, b, schedule="late", check="report"):  # two loads that are too early
+        assert early.kind == "async" and early.buffer == "B" and len(early.lines) == 2
     np.testing.assert_array_equal(b, np.arange(64))
     assert a[0] == -18 and a[1] == 63
 

@@ -126,9 +126,11 @@ elif bx < 3:
         T.ptx.st.release.gpu.global_.b32(F.ptr_to([bx]), T.uint32(1))""",
     **{f"a fence behind {how}": FENCED.replace("LOAD", load) for how, load in RELAXED.items()},
     "a fence by every reader": FENCED.replace("LOAD", RELAXED["a relaxed load"])
-    .replace("        T.cuda.thread_fence()\n", "").replace("    A[64", "    T.cuda.thread_fence()\n    A[64"),
-    "fences of two kinds": FENCED.replace("LOAD", RELAXED["a relaxed load"])
-    .replace("        T.cuda.thread_fence()\n    T", "        T.ptx.fence.acquire.gpu()\n    T"),
+    .replace("        T.cuda.thread_fence()\n", "")
+    .replace("    A[64", "    T.cuda.thread_fence()\n    A[64"),
+    "fences of two kinds": FENCED.replace("LOAD", RELAXED["a relaxed load"]).replace(
+        "        T.cuda.thread_fence()\n    T", "        T.ptx.fence.acquire.gpu()\n    T"
+    ),
     "a chain through a fence": CHAIN.replace("SCOPE", "gpu"),
     "a volatile load of what was stored volatile": "T.ptx.st.volatile.global_.b32(F.ptr_to([0]), T.uint32(1))\n"
     "T.ptx.ld.volatile.global_.b32(seen[0], F.ptr_to([0]))",

@@ -503,6 +503,30 @@ def test_the_right_kernel_is_silent():
         made({})(np.ones(1024, "float16"), np.zeros((128, 4), "float32"), schedule=schedule)
 
 
+AGAIN = """T.ptx.wgmma.wait_group.sync.aligned(0)
+    for q in T.unroll(4):
+        D[tx, q] = acc[q]
+    BEFORE
+    T.ptx[OP](acc[0], acc[1], acc[2], acc[3], da, db, T.bool(True), 1, 1, 0, 0)
+    T.ptx.wgmma.commit_group.sync.aligned()"""
+
+
+def test_accumulators_that_are_read_before_the_next_product():
+    """The fence stands between every access and the wgmma that works on the register, reads too."""
+    for schedule in SCHEDULES:
+        d = np.zeros((128, 4), "float32")
+        made({"between": AGAIN.replace("BEFORE", GOOD["fence"])})(np.ones(1024, "float16"), d, schedule=schedule)
+        assert (d == 32).all()
+        unread = AGAIN.replace("D[tx, q] = acc[q]", "D[tx, q] = T.float32(0)").replace("BEFORE", "pass")
+        made({"between": unread})(np.ones(1024, "float16"), d, schedule=schedule)  # products follow each other
+        with pytest.raises(tirx.EmulationError) as e:
+            made({"between": AGAIN.replace("BEFORE", "pass")})(np.ones(1024, "float16"), d, schedule=schedule)
+        assert (e.value.kind, e.value.buffer, len(e.value.lines)) == ("proxy", "acc", 2), str(e.value)
+        assert str(e.value).splitlines()[0] == (
+            "proxy: wgmma works on registers of acc that ordinary code has read: wgmma.fence is missing between"
+        )
+
+
 @pytest.mark.parametrize("what", BAD)
 def test_reports(what):
     changes, kind, buffer, lines = BAD[what]
