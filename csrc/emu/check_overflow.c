@@ -3,7 +3,7 @@
  *
  * Looked at are sums, differences, products and shifts by constants of int32 whose bounds do not exclude it, where an index or the
  * offset of a pointer is made of them: directly, or through variables and local arrays. A remainder by a power of two is right
- * after a wrap too, unsigned arithmetic wraps on purpose, bit operations make hashes: what is under them does not count.
+ * after sums and products that wrap too, unsigned arithmetic wraps on purpose, bit operations make hashes: what is under them does not count.
  * Instructions stand where the value is computed for its own sake, so nothing is looked at that no active thread asked for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "emu/code.h"
@@ -12,19 +12,20 @@ enum { ROUNDS = 16 };
 
 /* ---- what leads to an address ---------------------------------------------------------------------------------------- */
 
-bool
+unsigned
 tx_overflow_leads(const tx_code *g, const void *var)
 {
     uint64_t v;
-    return tx_map_get(&g->leading, (uint64_t)(uintptr_t)var, &v);
+    return tx_map_get(&g->leading, (uint64_t)(uintptr_t)var, &v) ? (unsigned)v : LEADS_NOWHERE;
 }
 
 static bool
-overflow_add(tx_code *g, const void *var)
+overflow_add(tx_code *g, const void *var, unsigned how)
 {
-    if (tx_overflow_leads(g, var))
+    unsigned old = tx_overflow_leads(g, var);
+    if (old == LEADS || old == how)
         return false;
-    if (!tx_map_put(&g->leading, (uint64_t)(uintptr_t)var, 1))
+    if (!tx_map_put(&g->leading, (uint64_t)(uintptr_t)var, how))
         g->failed = true;
     return true;
 }
@@ -35,48 +36,52 @@ is_signed(tx_dtype t)
     return tx_kind(t) == TX_KIND_I32 || tx_kind(t) == TX_KIND_I64;
 }
 
-bool
-tx_overflow_passes(const tx_node *n)
+/* How the operands of n lead to an address, when n itself leads there so. */
+unsigned
+tx_overflow_passes(const tx_node *n, unsigned how)
 {
     int64_t k;
-    if (!is_signed(n->dtype))
-        return false;
+    if (!is_signed(n->dtype) || how == LEADS_NOWHERE)
+        return LEADS_NOWHERE;
     switch (n->op) {
     case TX_OP_ADD:
     case TX_OP_SUB:
     case TX_OP_MUL:
+    case TX_OP_RAMP:
+    case TX_OP_BROADCAST: return how;
+    case TX_OP_SHL: return tx_const_i64(n->arg[1], &k) ? how : LEADS_NOWHERE;
+    case TX_OP_CAST: return is_signed(n->arg[0]->dtype) ? how : LEADS_NOWHERE;
     case TX_OP_DIV:
     case TX_OP_FLOORDIV:
     case TX_OP_MOD:
     case TX_OP_MIN:
-    case TX_OP_MAX:
-    case TX_OP_RAMP:
-    case TX_OP_BROADCAST: return true;
-    case TX_OP_FLOORMOD: return !tx_const_i64(n->arg[1], &k) || k <= 0 || (k & (k - 1));
-    case TX_OP_SHL: return tx_const_i64(n->arg[1], &k);
-    case TX_OP_CAST: return is_signed(n->arg[0]->dtype);
-    default: return false;
+    case TX_OP_MAX: return LEADS;
+    case TX_OP_BAND: return LEADS_BY_LOW_BITS;
+    case TX_OP_FLOORMOD: return tx_const_i64(n->arg[1], &k) && k > 0 && (k & (k - 1)) == 0 ? LEADS_BY_LOW_BITS : LEADS;
+    default: return LEADS_NOWHERE;
     }
 }
 
 /* Gives true when there is something new. */
 static bool
-overflow_walk(tx_code *g, const tx_node *n, bool leads, int depth)
+overflow_walk(tx_code *g, const tx_node *n, unsigned how, int depth)
 {
     bool found = false;
     if (!n || depth > TX_MAX_DEPTH)
         return false;
-    bool down = leads && tx_overflow_passes(n), access = n->op == TX_OP_LOAD || n->op == TX_OP_STORE;
-    if (leads && n->op == TX_OP_VAR)
-        return is_signed(n->dtype) && overflow_add(g, n->u.var);
-    if (leads && n->op == TX_OP_LOAD && n->u.buf->scope == TX_LOCAL && is_signed(n->dtype))
-        found = overflow_add(g, n->u.buf->data);
+    bool access = n->op == TX_OP_LOAD || n->op == TX_OP_STORE;
+    if (how && n->op == TX_OP_VAR)
+        return is_signed(n->dtype) && overflow_add(g, n->u.var, how);
+    if (how && n->op == TX_OP_LOAD && n->u.buf->scope == TX_LOCAL && is_signed(n->dtype))
+        found = overflow_add(g, n->u.buf->data, how);
+    unsigned down = access ? LEADS : n->op == TX_OP_BIND ? tx_overflow_leads(g, n->u.var) : tx_overflow_passes(n, how);
     for (uint32_t i = 0; i < n->nargs; i++) {
-        bool l = n->op == TX_OP_BIND              ? tx_overflow_leads(g, n->u.var)
-                 : n->op == TX_OP_STORE && i == 0 ? n->u.buf->scope == TX_LOCAL && tx_overflow_leads(g, n->u.buf->data)
-                 : n->op == TX_OP_PTR_OFFSET && i == 1 ? true
-                                                       : access || down;
-        found |= overflow_walk(g, n->arg[i], l, depth + 1);
+        unsigned to = down;
+        if (n->op == TX_OP_STORE && i == 0)
+            to = n->u.buf->scope == TX_LOCAL ? tx_overflow_leads(g, n->u.buf->data) : LEADS_NOWHERE;
+        else if (n->op == TX_OP_PTR_OFFSET && i == 1)
+            to = LEADS;
+        found |= overflow_walk(g, n->arg[i], to, depth + 1);
     }
     return found;
 }
@@ -84,7 +89,7 @@ overflow_walk(tx_code *g, const tx_node *n, bool leads, int depth)
 void
 tx_overflow_note(tx_code *g, const tx_node *body)
 {
-    for (int i = 0; i < ROUNDS && overflow_walk(g, body, false, 0); i++)
+    for (int i = 0; i < ROUNDS && overflow_walk(g, body, LEADS_NOWHERE, 0); i++)
         ;
 }
 
@@ -112,7 +117,7 @@ tx_overflow_check(tx_code *g, const tx_node *n, unsigned lane, const tx_val *a, 
     unsigned op = n->op;
     uint64_t key = 1ull << 63 | (uint64_t)n->vn << 8 | (lane + 1), at;
     tx_val factor;
-    if (tx_kind(n->dtype) != TX_KIND_I32 || a->form == VF_NONE || b->form == VF_NONE)
+    if (g->leads != LEADS || tx_kind(n->dtype) != TX_KIND_I32 || a->form == VF_NONE || b->form == VF_NONE)
         return;
     if (op == TX_OP_SHL && b->lo == b->hi && b->lo > 0 && b->lo < 31) {
         factor = tx_val_int(TX_I32, (int64_t)1 << b->lo);
@@ -133,14 +138,18 @@ tx_overflow_check(tx_code *g, const tx_node *n, unsigned lane, const tx_val *a, 
 void
 tx_overflow_again(tx_code *g, const tx_node *n, unsigned lane)
 {
-    if (!tx_overflow_passes(n) || ++g->depth > TX_MAX_DEPTH)
+    unsigned how = g->leads, down = tx_overflow_passes(n, how);
+    if (!down || g->depth >= TX_MAX_DEPTH)
         return;
+    g->depth++;
+    g->leads = down;
     lane = tx_lanes(n->dtype) <= 1 ? 0 : lane;
     if (n->nargs == 2 && n->op != TX_OP_RAMP) {
         tx_val a = tx_code_expr(g, n->arg[0], lane), b = tx_code_expr(g, n->arg[1], lane);
         tx_overflow_check(g, n, lane, &a, &b);
     } else
         tx_code_expr(g, n->arg[0], n->op == TX_OP_CAST ? lane : 0);
+    g->leads = how;
     g->depth--;
 }
 

@@ -626,7 +626,7 @@ reset(tx_code *g)
     g->div = g->ctl = g->max_ctl = g->depth = 0;
     g->ncalls = 0;
     g->label = 0;
-    g->leads = false;
+    g->leads = LEADS_NOWHERE;
     g->smem = g->local_bytes = 0;
     g->again = g->partial_barriers = g->meets_ctas = g->agents = false;
     tx_arena_free(&g->p->arena);

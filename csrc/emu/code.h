@@ -131,7 +131,7 @@ typedef struct tx_code {
     bool again, failed;
     int64_t block[3]; /* 0: unknown */
     int64_t smem, local_bytes, min_shared;
-    bool leads;     /* the value of the expression at hand leads to an address */
+    unsigned leads; /* the value of the expression at hand leads to an address: LEADS_* */
     tx_map leading; /* check_overflow.c: variables and local arrays whose values do */
     bool partial_barriers, meets_ctas, agents;
 } tx_code;
@@ -217,8 +217,9 @@ void tx_code_endif_at(tx_code *g, uint32_t at, bool had_else);
 
 /* check_overflow.c: sums and products of int32 that lead to an address */
 void tx_overflow_note(tx_code *g, const tx_node *body); /* before the first generation */
-bool tx_overflow_leads(const tx_code *g, const void *var);
-bool tx_overflow_passes(const tx_node *n); /* an address is wrong if an operand of n is */
+enum { LEADS_NOWHERE, LEADS, LEADS_BY_LOW_BITS /* which are right after a wrap, too */ };
+unsigned tx_overflow_leads(const tx_code *g, const void *var);
+unsigned tx_overflow_passes(const tx_node *n, unsigned how);
 void tx_overflow_check(tx_code *g, const tx_node *n, unsigned lane, const tx_val *a, const tx_val *b);
 void tx_overflow_again(tx_code *g, const tx_node *n, unsigned lane); /* its value is known already */
 

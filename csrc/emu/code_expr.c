@@ -408,8 +408,8 @@ tx_code_expr(tx_code *g, const tx_node *n, unsigned lane)
         g->depth--;
         return tx_fail(g->c, n->span, TX_E_TOO_DEEP, TX_MAX_DEPTH), (tx_val){.form = VF_NONE};
     }
-    bool leads = g->leads;
-    g->leads = leads && tx_overflow_passes(n);
+    unsigned leads = g->leads;
+    g->leads = tx_overflow_passes(n, leads);
     v = code_expr_expr(g, n, lane);
     g->leads = leads;
     g->depth--;

@@ -93,9 +93,9 @@ as_index32(tx_code *g, tx_val v)
 
 /* An index, of whose overflows somebody should know; of several dimensions each is one, and their flat sum is none. */
 static tx_val
-code_mem_leading(tx_code *g, const tx_node *n, unsigned lane, bool leads)
+code_mem_leading(tx_code *g, const tx_node *n, unsigned lane, unsigned leads)
 {
-    bool outer = g->leads;
+    unsigned outer = g->leads;
     g->leads = leads;
     tx_val v = tx_code_expr(g, n, lane);
     g->leads = outer;
@@ -117,7 +117,7 @@ code_mem_dims_of(tx_code *g, const tx_node *n, uint32_t first, unsigned lane)
         return g->failed = true, 0;
     for (uint32_t i = 0; i < rank; i++) {
         const tx_node *a = n->arg[first + i];
-        d.idx[i] = tx_code_vreg(g, code_mem_leading(g, a, tx_lanes(a->dtype) > 1 ? lane : 0, true));
+        d.idx[i] = tx_code_vreg(g, code_mem_leading(g, a, tx_lanes(a->dtype) > 1 ? lane : 0, LEADS));
         d.ext[i] = tx_code_vreg(g, tx_code_uniform(g, tx_code_expr(g, b->shape[i], 0)));
     }
     if (!tx_push(g->c, &g->dims, d))
@@ -206,14 +206,14 @@ tx_code_pointer(tx_code *g, const tx_node *n, unsigned lane)
         const tx_node *load = n->arg[0];
         if (load->op != TX_OP_LOAD)
             return tx_code_unsupported(g, "T.address_of of this expression", TX_HANDLE);
-        tx_val idx = code_mem_leading(g, load->arg[0], 0, load->nargs <= 2);
+        tx_val idx = code_mem_leading(g, load->arg[0], 0, load->nargs <= 2 ? LEADS : LEADS_NOWHERE);
         return code_mem_element(g, base_of(g, load->u.buf->data), load->u.buf->dtype, idx);
     }
     case TX_OP_BUFFER_DATA: return base_of(g, n->u.buf->data);
     case TX_OP_VAR: return base_of(g, n->u.var);
     default: {
         tx_val base = tx_code_expr(g, n->arg[0], lane);
-        return tx_code_ptr_add(g, base, code_mem_leading(g, n->arg[1], lane, true), 1);
+        return tx_code_ptr_add(g, base, code_mem_leading(g, n->arg[1], lane, LEADS), 1);
     }
     }
 }
@@ -295,7 +295,8 @@ storage_of(tx_code *g, const tx_node *n)
 static tx_val
 code_mem_flat_index(tx_code *g, const tx_node *const *idx, unsigned dims, unsigned per, unsigned lane)
 {
-    tx_val v = code_mem_leading(g, *idx, tx_lanes((*idx)->dtype) > 1 ? lane / per : 0, dims <= 1);
+    tx_val v =
+        code_mem_leading(g, *idx, tx_lanes((*idx)->dtype) > 1 ? lane / per : 0, dims <= 1 ? LEADS : LEADS_NOWHERE);
     if (per == 1 || v.form == VF_NONE)
         return v;
     v = tx_code_bin(g, TX_OP_MUL, TX_I64, tx_code_cast(g, TX_I64, v), tx_val_int(TX_I64, per));
@@ -487,7 +488,7 @@ tx_code_store(tx_code *g, const tx_node *n)
     }
     for (unsigned i = 0; i < lanes; i++) {
         v[i] = code_mem_leading(g, n->arg[0], tx_lanes(n->arg[0]->dtype) > 1 ? i : 0,
-                                b->scope == TX_LOCAL && tx_overflow_leads(g, b->data));
+                                b->scope == TX_LOCAL ? tx_overflow_leads(g, b->data) : LEADS_NOWHERE);
         v[i] = tx_code_cast(g, t, v[i]);
         if (lanes > 1)
             v[i] = tx_code_copy(g, v[i]);

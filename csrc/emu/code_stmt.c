@@ -392,7 +392,7 @@ bind_stmt(tx_code *g, const tx_node *n)
     if (lanes <= 1) {
         g->leads = tx_overflow_leads(g, n->u.var);
         v = tx_code_expr(g, n->arg[0], 0);
-        g->leads = false;
+        g->leads = LEADS_NOWHERE;
         if (v.form == VF_NONE)
             return;
         v = tx_code_copy(g, tx_code_cast(g, n->u.var->dtype, v));

@@ -47,6 +47,8 @@ LOUD = {
     "in a branch": "if tx > 4:\n    B[tx] = A[tx * m % 60]",
     "a quotient of it": "B[tx] = A[T.max(tx * m // 64 % 60, 0)]",
     "of shared memory": "s = T.alloc_shared((64,), 'int32')\ns[tx] = 1\nT.cuda.cta_sync()\nB[tx] = s[tx * m % 60]",
+    "a limit, and then a power of two": "B[tx] = A[T.max(tx * m, 0) % 64]",
+    "a quotient under a mask": "B[tx] = A[tx * m // 60 & 63]",
     "in an address": "if tx == 2:\n    T.ptx.st.global_.b32(B.ptr_to([tx * m % 60]), T.uint32(1))",
 }
 
@@ -65,6 +67,7 @@ SILENT = {
     "unsigned, which wraps on purpose": "h = T.uint32(tx) * T.uint32(2654435761)\nB[tx] = A[h >> T.uint32(26)]",
     "a mask, right after a wrap too": "B[tx] = A[tx * m & 63]",
     "a remainder by a power of two": "B[tx] = A[(tx * m + n) % 64]",
+    "a sum of such": "i: T.int32 = tx * m\nB[tx] = A[(i + n * i) % 64]",
     "a value, not an address": "B[tx] = tx * m",
     "a guard that keeps it away": "if tx < 2:\n    B[tx] = A[tx * m % 60]",
     "a guard around a loop": "for r in range(n):\n    if tx < 2:\n        B[tx] = A[(tx * m + r) % 60]",
