@@ -65,6 +65,8 @@ struct tx_order { /* of a CTA or a cluster */
     struct tx_flags *flags; /* check_flags.c; NULL: nothing has been released in shared memory */
     tx_fence *fences;       /* of less than the whole GPU: the last of each thread and scope */
     uint32_t nfences, fence_cap;
+    tx_fence *global_fences; /* fence.proxy.async.global: the last of each thread */
+    uint32_t nglobal, global_cap;
 };
 
 tx_order *tx_order_new(tx_vm *vm, uint32_t nctas, uint32_t nthreads); /* NULL: out of memory */
@@ -85,6 +87,10 @@ void tx_order_meet_all(tx_order *o);
 void tx_order_fence_proxy(tx_order *o, uint32_t first, uint32_t lanes);
 void tx_order_fence_wide(tx_order *o, uint32_t first, uint32_t lanes);
 void tx_order_release_fenced(tx_order *o, uint32_t thread, uint8_t scope, tx_clock *into); /* scope: 0 CTA, 1 cluster */
+void tx_order_fence_global(tx_order *o, uint32_t first, uint32_t lanes);
+bool tx_order_fenced_global(const tx_order *o, uint32_t thread, uint32_t other, uint32_t time);
+void tx_order_fenced_times(const tx_order *o, uint32_t thread,
+                           uint32_t *times); /* what tx_order_fenced_global holds against */
 void tx_order_fence_near(tx_order *o, uint32_t first, uint32_t lanes, uint8_t scope);
 
 static inline uint32_t

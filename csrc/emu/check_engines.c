@@ -154,14 +154,9 @@ engines_after(tx_vm *vm, const engines_side *s, const tx_issue *i, uint32_t me, 
     tx_global_why why = {false, false, false};
     uint32_t thread = last.who >> TX_WHO_THREAD;
     const char *role = read ? "load" : last.who & TX_WHO_ATOMIC ? "atomic" : "store";
-    bool proxy = i->async_proxy && !read, fences = vm->p->global_fences;
-    if (!last.time || (i->atomic && (last.who & TX_WHO_ATOMIC)))
+    if (!last.time || (i->atomic && (last.who & TX_WHO_ATOMIC)) ||
+        tx_global_ordered(vm, mine, me, last.cta, thread, last.time, i->async_proxy && !read, &why))
         return true;
-    if (tx_global_ordered(vm, mine, me, last.cta, thread, last.time, proxy && fences, &why)) {
-        if (fences || !proxy)
-            return true;
-        why.proxy = true;
-    }
     if (why.proxy)
         return engines_report(vm, s, "proxy", last.cta, last.who, role,
                               "%s of %s%s works through the async proxy: fence.proxy.async is missing after the %s");

@@ -213,7 +213,7 @@ ordered_across(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_
         if (!tx_order_seen(o, me, k->thread, k->time) || (k->waits && (why->narrow || why->relaxed)))
             continue;
         tx_global_why part = {false, false, false};
-        bool fenced = !proxy || tx_order_fenced(o, me, k->thread, k->time);
+        bool fenced = !proxy || tx_order_fenced_global(o, me, k->thread, k->time);
         if (!covers(vm, k, cta_of(mine, o, k->thread), cta, column, time, !fenced, &part, DEPTH))
             why->narrow |= part.narrow, why->proxy |= part.proxy && !k->waits;
         else if (!k->waits)
@@ -230,7 +230,7 @@ tx_global_ordered(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint
 {
     const tx_order *o = tx_shadow_order(mine);
     if (cluster_of(vm, cta) == cluster_of(vm, mine->linear) && tx_order_seen(o, me, column, time)) {
-        if (!proxy || column >= o->nthreads || tx_order_fenced(o, me, column, time))
+        if (!proxy || column >= o->nthreads || tx_order_fenced_global(o, me, column, time))
             return true;
         why->proxy = true;
         return false;
@@ -298,7 +298,7 @@ tx_global_fence(tx_vm *vm, const tx_frag *f, uint8_t scope)
 /* A release at a place of what `c` says, or of what lies behind its fences of the whole GPU. */
 static global_release *
 release_as(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, const uint32_t *seen, const uint32_t *wide,
-           const uint32_t *fenced, uint32_t floor)
+           uint32_t floor)
 {
     tx_vm *vm = a->vm;
     tx_cta *cta = a->f->warp->cta;
@@ -330,7 +330,7 @@ release_as(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, const ui
         return NULL;
     }
     r->fenced = r->knows + o->n;
-    memcpy(r->fenced, fenced, o->n * sizeof *fenced);
+    tx_order_fenced_times(o, me, r->fenced);
     for (uint32_t t = 0; t < o->n; t++) {
         uint32_t time = !seen ? 0 : seen[t] > floor || t >= o->nthreads ? seen[t] : floor;
         r->knows[t] = wide && wide[t] > time ? wide[t] : time;
@@ -340,7 +340,7 @@ release_as(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, const ui
         if (k->at == at || k->waits || !tx_order_seen(o, me, k->thread, k->time))
             continue;
         r->before[r->nbefore] = *k;
-        r->before[r->nbefore++].proxied = tx_order_fenced(o, me, k->thread, k->time);
+        r->before[r->nbefore++].proxied = tx_order_fenced_global(o, me, k->thread, k->time);
     }
     at->n++;
     return r;
@@ -357,17 +357,16 @@ release(const tx_access *a, uint32_t me, int64_t off, uint8_t scope, bool itself
         any = c->wide[t] != 0;
     if (itself) {
         uint32_t now = tx_order_tick(o);
-        if ((r = release_as(a, me, off, scope, c->seen, any ? c->wide : NULL, c->fenced, o->e.floor)))
+        if ((r = release_as(a, me, off, scope, c->seen, any ? c->wide : NULL, o->e.floor)))
             r->knows[me] = now;
         return;
     }
     if (any)
-        release_as(a, me, off, scope, NULL, c->wide, c->fenced, 0);
+        release_as(a, me, off, scope, NULL, c->wide, 0);
     for (uint32_t i = 0; i < o->nfences; i++) {
         const tx_fence *f = &o->fences[i];
         if (tx_order_seen(o, me, f->thread, f->time) &&
-            (r = release_as(a, me, off, scope < f->scope ? scope : f->scope, f->seen->seen, NULL, f->seen->fenced,
-                            f->floor)))
+            (r = release_as(a, me, off, scope < f->scope ? scope : f->scope, f->seen->seen, NULL, f->floor)))
             r->knows[f->thread] = f->time + 1;
     }
     tx_order_tick(o);

@@ -543,8 +543,7 @@ issue_after_write(const tx_issue *i, tx_shadow *s, const tx_span_of *at, uint32_
                report_issue(i, s, at, g, "uninitialised", 0, NULL, "reads what nobody has written");
     if (!tx_order_seen(o, thread, writer, time))
         return report_issue(i, s, at, g, "async", who, "store", "is not ordered after an earlier");
-    if (i->async_proxy && writer < o->nthreads &&
-        !(i->vm->p->shared_fences && tx_order_fenced(o, thread, writer, time)))
+    if (i->async_proxy && writer < o->nthreads && !tx_order_fenced(o, thread, writer, time))
         return report_issue(i, s, at, g, "proxy", who, "store",
                             "works through the async proxy: fence.proxy.async is missing after the");
     return true;

@@ -571,8 +571,7 @@ note_uses(const tx_code *g)
     for (uint32_t i = 0; i < g->ptx.n; i++) {
         const tx_ptx_emu *k = g->ptx.at[i]->emu;
         bool fence = k == &tx_emu_ptx_fence_proxy && tx_has_tok(g->ptx.at[i], TK_async);
-        g->p->shared_fences |= fence && !tx_has_tok(g->ptx.at[i], TK_global);
-        g->p->global_fences |= fence && !tx_has_tok(g->ptx.at[i], TK_shared);
+        g->p->common_fences |= fence && !tx_has_tok(g->ptx.at[i], TK_global) && !tx_has_tok(g->ptx.at[i], TK_shared);
         g->p->bulk_stores |= k == &tx_emu_ptx_bulk_copy || k == &tx_emu_ptx_bulk_reduce;
         g->p->tensor_stores |= k == &tx_emu_ptx_tma_store || k == &tx_emu_ptx_tma_reduce;
     }

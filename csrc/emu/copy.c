@@ -203,7 +203,7 @@ TX_PTX_AGENT(fence_proxy)
     if (o && tx_act_has(a, TK_async)) {
         uint32_t first = tx_order_thread(cta, a->f->warp->index * TX_LANES);
         if (space && strcmp(space, "global") == 0) /* what it orders is no shared memory */
-            tx_order_fence_near(o, first, a->f->m, TX_FENCE_GLOBAL);
+            tx_order_fence_global(o, first, a->f->m);
         else
             tx_order_fence_proxy(o, first, a->f->m);
         if (!space || strcmp(space, "global") == 0)

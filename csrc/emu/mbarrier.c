@@ -494,7 +494,7 @@ tx_mbar_for_engine(const tx_act *a, uint32_t lane, const tx_where *w)
     uint32_t me = tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES + lane);
     if (!b)
         return NULL;
-    if (!o || (a->vm->p->shared_fences && tx_order_fenced(o, me, b->init_thread, b->init_time)))
+    if (!o || tx_order_fenced(o, me, b->init_thread, b->init_time))
         return b;
     for (uint32_t i = 0; i < b->nfences; i++)
         if (tx_order_seen(o, me, b->fence[i].thread, b->fence[i].time))

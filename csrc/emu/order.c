@@ -103,6 +103,8 @@ drop_fences(tx_order *o)
 {
     while (o->nfences)
         tx_clock_drop(o, o->fences[--o->nfences].seen);
+    while (o->nglobal)
+        tx_clock_drop(o, o->global_fences[--o->nglobal].seen);
 }
 
 void
@@ -125,6 +127,7 @@ tx_order_free(tx_order *o)
     tx_free(o->agent);
     tx_free(o->known);
     tx_free(o->fences);
+    tx_free(o->global_fences);
     tx_free(o);
 }
 
@@ -361,5 +364,75 @@ tx_order_release_fenced(tx_order *o, uint32_t thread, uint8_t scope, tx_clock *i
         clock_join(o, into, f->seen);
         if (into->seen[f->thread] <= f->time)
             into->seen[f->thread] = f->time + 1;
+    }
+}
+
+/* ---- fence.proxy.async.global ------------------------------------------------------------------------------------------ */
+
+enum { GLOBAL_FENCES = 32 }; /* of a thread; the oldest goes first */
+
+void
+tx_order_fence_global(tx_order *o, uint32_t first, uint32_t lanes)
+{
+    tx_clock *base = NULL; /* a copy: it changes */
+    for (; lanes; lanes &= lanes - 1) {
+        uint32_t t = first + tx_first_lane(lanes), n = 0, oldest = 0, at = o->nglobal;
+        tx_clock *c = o->of[t];
+        if (c == o->base && !(c = base) && !(c = base = clock_copy(o, o->base)))
+            return;
+        for (uint32_t i = o->nglobal; i-- > 0;)
+            if (o->global_fences[i].thread == t)
+                n++, oldest = i;
+        if (n >= GLOBAL_FENCES) { /* they stand in order */
+            tx_clock_drop(o, o->global_fences[oldest].seen);
+            at--;
+            memmove(o->global_fences + oldest, o->global_fences + oldest + 1, (at - oldest) * sizeof *o->global_fences);
+            o->nglobal = at;
+        }
+        if (at == o->global_cap) {
+            tx_fence *p = tx_realloc(o->global_fences, ((size_t)at * 2 + TX_LANES) * sizeof *p);
+            if (!p) {
+                tx_vm_nomem(o->vm);
+                break;
+            }
+            o->global_fences = p, o->global_cap = at * 2 + TX_LANES;
+        }
+        c->refs++;
+        o->global_fences[o->nglobal++] = (tx_fence){t, o->e.now, o->e.floor, 0, c};
+    }
+    tx_clock_drop(o, base);
+    tx_order_tick(o);
+}
+
+bool
+tx_order_fenced_global(const tx_order *o, uint32_t thread, uint32_t other, uint32_t time)
+{
+    if (o->vm->p->common_fences && tx_order_fenced(o, thread, other, time))
+        return true;
+    for (uint32_t i = o->nglobal; i-- > 0;) {
+        const tx_fence *f = &o->global_fences[i];
+        if (tx_order_seen(o, thread, f->thread, f->time) &&
+            (f->seen->seen[other] > time || (other < o->nthreads && f->floor > time) ||
+             (other == f->thread && f->time >= time)))
+            return true;
+    }
+    return false;
+}
+
+void
+tx_order_fenced_times(const tx_order *o, uint32_t thread, uint32_t *times)
+{
+    memset(times, 0, o->n * sizeof *times);
+    if (o->vm->p->common_fences)
+        memcpy(times, o->of[thread]->fenced, o->n * sizeof *times);
+    for (uint32_t i = 0; i < o->nglobal; i++) {
+        const tx_fence *f = &o->global_fences[i];
+        if (!tx_order_seen(o, thread, f->thread, f->time))
+            continue;
+        for (uint32_t t = 0; t < o->n; t++) {
+            uint32_t time = t < o->nthreads && f->floor > f->seen->seen[t] ? f->floor : f->seen->seen[t];
+            times[t] = time > times[t] ? time : times[t];
+        }
+        times[f->thread] = f->time + 1 > times[f->thread] ? f->time + 1 : times[f->thread];
     }
 }
