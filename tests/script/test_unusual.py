@@ -8,6 +8,10 @@ Whole functions are in unusual_functions.py.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import enum
+import functools
 import re
 import textwrap
 from functools import reduce
@@ -146,6 +150,169 @@ class St:
         self.arr[self.c % 4] = self.c
 
 
+class Mode(enum.Enum):
+    A = 3
+    B = 4
+
+
+class IM(enum.IntEnum):
+    X = 7
+
+
+@dataclasses.dataclass
+class Cfg:
+    n: int = 4
+    dtype: str = "int32"
+    modes: tuple = (Mode.A, Mode.B)
+
+
+cfg = Cfg()
+
+
+@contextlib.contextmanager
+def guarded(c):
+    with T.If(c):
+        with T.Then():
+            yield 5
+
+
+@T.inline
+def dflt(x, f=lambda v: v + 1, k=(1, 2)):
+    return f(x) + k[1]
+
+
+@T.inline
+def swap(a, b):
+    t: T.let = a
+    a = b
+    b = t
+
+
+@T.inline
+def fib(n):
+    if n < 2:
+        return n
+    return fib(n - 1) + fib(n - 2)
+
+
+@T.inline
+def tree(xs):
+    if len(xs) == 1:
+        return xs[0]
+    h = T.meta_var(len(xs) // 2)
+    return tree(xs[:h]) + tree(xs[h:])
+
+
+@T.inline
+def inner_def(x):
+    @T.inline
+    def g(y):
+        return y * x
+
+    return g(3) + g(4)
+
+
+@T.inline
+def make(n):
+    return [T.local_scalar("int32") for _ in range(n)]
+
+
+@T.inline
+def retd(x):
+    return {"a": x, "b": x + 1}
+
+
+@T.inline
+def loopret(B, t):
+    for i in [1, 2, 3]:
+        if i == 2:
+            return i
+        B[t] += i
+    return 99
+
+
+@T.inline
+def wh(x):
+    r = 0
+    while r < x:
+        r += 7
+    return r
+
+
+@T.inline
+def cond_cell(c):
+    x = 0
+    if c:
+        x = 5
+    else:
+        x = 7
+    return x
+
+
+@T.inline
+def deflt_param(x=None):
+    if x is None:
+        return 1
+    return x
+
+
+@functools.cache
+def cached(n):
+    return n * 3
+
+
+def kw(**k):
+    return sum(k.values())
+
+
+class Odd:
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, x):
+        return x * self.k
+
+    def __iter__(self):
+        return iter([1, 2])
+
+    def __len__(self):
+        return 2
+
+    def __contains__(self, x):
+        return x == 1
+
+    def __eq__(self, o):
+        return True
+
+    def __bool__(self):
+        return False
+
+
+class Seq:
+    def __getitem__(self, i):
+        if i > 2:
+            raise IndexError
+        return i * 10
+
+
+class CM:
+    static = staticmethod(lambda x: x + 1)
+
+    @classmethod
+    def cm(cls, x):
+        return x + 2
+
+    @T.inline
+    def im(self, x):
+        return x + self.static(x)
+
+
+class Sub(CM):
+    @T.inline
+    def im(self, x):
+        return super().im(x) * 2
+
+
 @T.inline
 def redeclared(c):
     c: T.int32 = 0
@@ -170,7 +337,17 @@ def rebound_if(c, t):
 
 
 NAMES = {k: v for k, v in globals().items() if getattr(v, "__module__", None) == __name__ or isinstance(v, type(dbl))}
-NAMES |= {"np": np, "T": T, "N": 4, "tab": [3, 1, 2], "dd": {"k": 5}}
+NAMES |= {
+    "np": np,
+    "T": T,
+    "cfg": cfg,
+    "functools": functools,
+    "cached": cached,
+    "Callable": Odd,
+    "N": 4,
+    "tab": [3, 1, 2],
+    "dd": {"k": 5},
+}
 FILE = Path(__file__).with_name("unusual.txt")
 BLOCKS = [b.split("\n", 1) for b in re.split(r"^==== ", FILE.read_text(), flags=re.M)[1:]]
 
