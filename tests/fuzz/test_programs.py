@@ -63,8 +63,9 @@ def test_time_is_bounded():
 def test_the_text_of_some_is_accepted(nvrtc):
     """One module of random kernels through NVRTC."""
     functions = {}
-    for seed in range(4):
-        text = driver.programs.Program(seed, size=6).text
+    texts = [driver.programs.Program(seed, size=6).text for seed in range(4)]
+    texts += [driver.meetings.Meetings(seed).text for seed in range(4)]
+    for seed, text in enumerate(texts):
         with contextlib.suppress(tirx.DiagnosticError):
             functions[f"k{seed}"] = tirx.from_source(text.replace("def k(", f"def k{seed}("))
     assert tirx.compile(tirx.IRModule(functions), target="cuda:sm_90a").cubin[:4] == b"\x7fELF"
