@@ -52,7 +52,17 @@ class Calls:
                 return V(t, S.rounded(t, float(v)))
             return S.cast(t, v) if type(v) is V else S.literal(t, v)
 
-        return run
+        if any(isinstance(m, (ast.Name, ast.Attribute, ast.Call)) for m in ast.walk(n.args[0])):
+            return run
+        value = None
+
+        def once(frame):
+            nonlocal value
+            if value is None:
+                value = run(frame)
+            return value
+
+        return once
 
     def python_call(self, n):
         name = n.func.id

@@ -44,11 +44,13 @@ class Meetings(Pipelines, Program):
             [*[(32,)] * 9, (16, 2), (8, 4), *[(64,)] * 5, (32, 2), (96,), (4, 4, 2), r.choice([(128,), (4, 8, 4)])]
         )
         self.grid = r.choice([*[(1,)] * 8, (2,), (2,), r.choice([(3,), (2, 2)])])
+        if math.prod(self.block) * math.prod(self.grid) > 128:  # the reference is slow
+            self.grid = (1,) if math.prod(self.block) > 64 or r.random() < 0.8 else (2,)
         self.cluster = 0
         if r.random() < 0.12:
             self.cluster = r.choice([2, 2, 4])
-            self.block = r.choice([(32,), (32,), (32,), (64,)])
-            self.grid = (self.cluster * r.choice([1, 1, 2]),)
+            self.block = r.choice([(32,), (32,), (32,), (64,)]) if self.cluster == 2 else (32,)
+            self.grid = (self.cluster * r.choice([1, 1, 1, 2]),)
         self.per = math.prod(self.block)
         self.again = False  # a statement may be executed again by the same threads
         self.top = []  # declarations
@@ -606,7 +608,7 @@ class Meetings(Pipelines, Program):
         lines = self.head()
         self.loops.append(("tid", self.per))
         body = []
-        for _ in range(r.choice([2, 3, 3, 4])):
+        for _ in range(r.choice([2, 2, 3])):
             body += self.meeting()
             if r.random() < 0.3:
                 body += self.plain(1)

@@ -68,8 +68,8 @@ class Pipelines:
 
     def stages(self) -> tuple[int, int]:
         """Stages of a ring, and tiles: it wraps three times at least."""
-        stages = self.r.choice([1, 2, 2, 3, 3, 4])
-        return stages, 3 * stages + self.r.randrange(1, 3)
+        stages = self.r.choice([1, 2, 2, 2, 3, 4])
+        return stages, 3 * stages + self.r.choice([1, 1, 2])
 
     def over(self, i, tiles) -> str:
         return self.r.choice(

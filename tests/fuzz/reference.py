@@ -29,6 +29,13 @@ PLAIN = {
 }  # fmt: skip
 
 
+LARGE = 1 << 31
+QUICK = {  # int32 operands that are no vectors; None, or beyond int32: the long way
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "//": lambda a, b: a // b if b > 0 else None, "%": lambda a, b: a % b if b > 0 else None,
+}  # fmt: skip
+
+
 class Kernel(Together, Instructions, Calls):
     def __init__(self, text: str, args: dict, contract=False):
         tree = parsed(text)
@@ -563,9 +570,18 @@ class Kernel(Together, Instructions, Calls):
             base, power = self.expr(n.left), n.right.value
             return lambda frame: functools.reduce(lambda a, b: S.binary("*", a, b), [number(base(frame))] * power)
         op, left, right = SIGNS[type(n.op)], self.expr(n.left), self.expr(n.right)
+        quick = QUICK.get(op)
 
         def run(frame):
-            return self.binary(op, number(left(frame)), number(right(frame)))
+            a, b = left(frame), right(frame)
+            if quick and type(a) is V and a.t == "int32":  # what indices are made of
+                if type(b) is int:
+                    r = quick(a.v, b) if -LARGE <= b < LARGE else None
+                else:
+                    r = quick(a.v, b.v) if type(b) is V and b.t == "int32" else None
+                if r is not None and -LARGE <= r < LARGE:
+                    return V("int32", r)
+            return self.binary(op, number(a), number(b))
 
         if not self.contract or op not in ("+", "-"):
             return run
@@ -714,8 +730,21 @@ class Kernel(Together, Instructions, Calls):
             if isinstance(d, ast.Slice) else self.expr(d) for d in dims
         ]  # fmt: skip
 
+        plain = all(type(index) is not tuple for index in indices)
+
         def run(frame):
             buf = base(frame)
+            if type(buf) is Buf and plain:
+                at = buf.at
+                for index, stride, extent in zip(indices, buf.strides, buf.shape, strict=True):
+                    i = index(frame)
+                    if type(i) is V:
+                        i = i.v
+                    if type(i) is not int or not 0 <= i < extent:
+                        break
+                    at += i * stride
+                else:
+                    return buf, at
             if type(buf) in (list, tuple):
                 return buf, as_int(indices[0](frame))
             if type(buf) is Cell:
