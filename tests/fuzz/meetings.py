@@ -55,7 +55,7 @@ class Meetings(Pipelines, Program):
         self.again = False  # a statement may be executed again by the same threads
         self.top = []  # declarations
         self.params: list[str] = []
-        self.barrier_ids = list(range(1, 16))
+        self.barrier_ids = list(range(8, 16))  # of some warps; another set of warps at the same number could meet them
         r.shuffle(self.barrier_ids)
         self.counts: dict = {}  # global results of atomics: (operation, type) -> Array
 
@@ -118,7 +118,7 @@ class Meetings(Pipelines, Program):
         """All threads of the CTA."""
         r = self.r
         k = r.randrange(10)
-        n, id_ = self.per, self.constant_word(self.r.randrange(16))
+        n, id_ = self.per, self.constant_word(self.r.randrange(8))
         if k < 4:
             return ["T.cuda.cta_sync()"]
         if k == 4:
@@ -132,7 +132,7 @@ class Meetings(Pipelines, Program):
             name, lines = self.cell_of("int32", f"T.cuda.syncthreads_{r.choice(['and', 'or'])}({self.condition(1)})")
             return [*lines, *self.stored(name)]
         if k == 8 and n == 128:
-            return [f"T.cuda.warpgroup_sync({r.randrange(16)})"]
+            return [f"T.cuda.warpgroup_sync({r.randrange(8)})"]
         if k == 8 and n == 32:
             return [r.choice(["T.cuda.warp_sync()", f"T.ptx.bar.warp.sync({ALL})"])]
         if k == 9:
@@ -216,13 +216,13 @@ class Meetings(Pipelines, Program):
 
     def some_warps(self):
         """A barrier with a number and a count, for some of the warps; and another for the others."""
-        if self.per < 64:
+        if self.per < 64 or len(self.barrier_ids) < 2:
             return self.within_warps()
         cut = 32 * self.r.randrange(1, self.per // 32)
         t = self.storable()
         name = self.shared(self.per, t)
         lines = self.first()
-        a, b = self.r.sample(range(1, 16), 2)
+        a, b = self.barrier_ids.pop(), self.barrier_ids.pop()
         sides = [(0, cut, a), (cut, self.per - cut, b)]
         for k, (base, size, id_) in enumerate(sides):
             if k and self.r.random() < 0.3:
@@ -238,13 +238,13 @@ class Meetings(Pipelines, Program):
 
     def one_side_waits(self):
         """Producers arrive at a barrier where consumers wait; in a loop with a second one for the way back."""
-        if self.per < 64:
+        if self.per < 64 or len(self.barrier_ids) < 2:
             return self.scan()
         r = self.r
         cut = 32 * r.randrange(1, self.per // 32)
         t, i, n = self.storable(), self.fresh("i"), self.constant_word(self.per)
         name = self.shared(self.per, t)
-        full, empty = r.sample(range(1, 16), 2)
+        full, empty = self.barrier_ids.pop(), self.barrier_ids.pop()
         turns = r.choice([1, 1, 3, 4])
         lines = [*self.first(), f"if tid < {cut}:"]
         store = f"{name}[tid] = {self.any_value(t)}"
