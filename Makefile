@@ -86,8 +86,9 @@ oom: $(VENV)/.test ## allocation failures
 	TIRX_OOM_ALL=1 PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/debug TIRX_EXPECT_BUILD=$(CURDIR)/build/debug $(PYTEST) tests/test_oom.py $(ARGS)
 
 FUZZ_SECONDS ?= 60
-fuzz: $(VENV)/.test ext ## random programs and hostile text, FUZZ_SECONDS for each fuzzer
-	TIRX_FUZZ_SECONDS=$(FUZZ_SECONDS) $(PYTEST) tests/fuzz $(ARGS)
+fuzz: $(VENV)/.test ext ## random programs and hostile text, FUZZ_SECONDS for each fuzzer; checkers on long kernels, 8 seeds
+	TIRX_FUZZ_SECONDS=$(FUZZ_SECONDS) TIRX_PAIR_SEEDS=8 $(PYTEST) tests/fuzz tests/emu/test_pairs.py \
+		tests/emu/test_deletions.py tests/emu/test_schedules.py $(ARGS)
 
 golden: $(VENV)/.test ext ## write the expected texts under tests/golden anew; look at the diff before you commit it
 	TIRX_GOLDEN=write $(PYTEST) -q -m "not slow" $(ARGS)

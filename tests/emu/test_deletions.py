@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,6 +20,10 @@ EXPECTED = {
     "matmul": ["race", "race"],
     "softmax": ["uninitialised"],
     "rmsnorm": ["race"],
+    "sum_of_all": ["race", "race", "race"],
+    "chained_sum": ["race"],
+    "warp_allreduce": [],
+    "quickstart": [],
     "tma_copy": [
         *("mbarrier", "proxy", "deadlock", "race", "async", "proxy", "async"),
         *("async (warning)", "async (warning)"),
@@ -32,12 +37,23 @@ def test_each_deletion_is_told(name):
     assert [d.found or "" for d in rows] == EXPECTED[name]
 
 
-@pytest.mark.parametrize("name", ["hopper_gemm_alone", "bulk_pipeline"])
+# A minute and more: `make fuzz` runs them.
+far = pytest.mark.skipif("TIRX_FUZZ_SECONDS" not in os.environ, reason="TIRX_FUZZ_SECONDS asks for long runs")
+LONG = {"hopper_gemm": 23, "blackwell_gemm": 31, "blackwell_gemm_pair": 33, "attention": 39}
+OTHERS = {"hopper_gemm_alone": 21, "bulk_pipeline": 6, "scaled_fp8": 14, "scaled_fp4": 14}
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *(pytest.param(n, marks=far) for n in LONG)])
 def test_what_is_not_told_is_redundant(name):
     rows = list(deletions.deletions(name))
-    assert len(rows) >= 5
+    assert len(rows) == (OTHERS | LONG)[name]
     for d in rows:
         assert (d.found is None) == (d.reason is not None), d
+
+
+def test_no_kernel_is_forgotten():
+    assert set(EXPECTED) | set(OTHERS) | set(LONG) == set(deletions.CASES)
+    assert not any(case.missed for case in deletions.CASES.values())
 
 
 def test_a_right_text_passes_and_a_line_can_go():
