@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples and their like (deletions.py has their arguments) are silent and right under late and early engines and
-under a seed; eight, and the long ones, with `make fuzz`. every_schedule.py does the same to the kernels of other tests."""
+under a seed; under eight, and the long ones, with `make fuzz`. every_schedule.py does the same to other tests."""
 
 from __future__ import annotations
 
