@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import inspect
 import itertools
 import math
@@ -594,14 +595,11 @@ class Expressions:
         if cls is FunctionType:
             if not (function.__module__ or "").startswith("tirx."):
                 return self.call_helper(function, args, keywords)
-        elif libraries.is_mathematics(function) and any(isinstance(a, (*IR, Region)) for a in args):
-            what, instead = libraries.instead_of(function)
-            self.ctx.fail(
-                "BUILTIN_AT_RUN_TIME",
-                what,
-                describe(next(a for a in args if isinstance(a, (*IR, Region)))),
-                help=instead,
-            )
+        elif _may_be_mathematics(cls) and libraries.is_mathematics(function):
+            for a in args:
+                if isinstance(a, (*IR, Region)):
+                    what, instead = libraries.instead_of(function)
+                    self.ctx.fail("BUILTIN_AT_RUN_TIME", what, describe(a), help=instead)
         expand = getattr(function, "_tirx_expand", None)
         if expand is not None:
             return expand(self, args, keywords)
@@ -676,6 +674,12 @@ class Expressions:
             raise
         finally:
             self.helper_depth -= 1
+
+
+@functools.cache
+def _may_be_mathematics(cls: type) -> bool:
+    """Whether objects of the class may be functions of math or NumPy."""
+    return cls is BuiltinFunctionType or cls is type or cls.__module__.partition(".")[0] == "numpy"
 
 
 def shifted(code: CodeType, lines: int) -> CodeType:
