@@ -279,3 +279,39 @@ def test_the_word_of_a_live_barrier_is_not_data():
         tirx.compile(k, target="cpu")(np.zeros(1, "uint64"))
     assert e.value.kind == "mbarrier" and e.value.buffer == "bar"
     assert str(e.value).startswith("mbarrier: load of bar[0], which holds a live mbarrier")
+
+
+@T.prim_func
+def peeked(A: T.Buffer((64,), "int32")):
+    T.device_entry()
+    bx = T.cta_id([2])
+    rank = T.cta_id_in_cluster([2])
+    tx = T.thread_id([32])
+    bar = T.alloc_shared((1,), "uint64")
+    room = T.alloc_shared((32,), "int32")
+    if tx == 0:
+        T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), 32)
+    T.cuda.cluster_sync()
+    early: T.bool = T.cuda.mbarrier_peek(bar.ptr_to([0]), 0)
+    T.cuda.cluster_sync()
+    peer: T.uint32
+    T.ptx.mapa.shared__cluster.u32(peer, T.cuda.cvta_generic_to_shared(room.ptr_to([tx])), T.cast(1 - rank, "uint32"))
+    T.ptx.st.shared__cluster.u32(peer, T.cast(rank * 100 + tx, "uint32"))
+    T.ptx.mapa.shared__cluster.u32(peer, T.cuda.cvta_generic_to_shared(bar.ptr_to([0])), T.cast(1 - rank, "uint32"))
+    T.ptx.mbarrier.arrive.release.cluster.shared__cluster.b64(peer)
+    T.cuda.mbarrier_wait_acquire_cluster(bar.ptr_to([0]), 0)
+    late: T.bool = T.cuda.mbarrier_peek(bar.ptr_to([0]), 0)
+    A[rank * 32 + tx] = room[31 - tx] + T.cast(early, "int32") * 1000 + T.cast(late, "int32") * 2000
+    T.cuda.cluster_sync()
+
+
+@pytest.mark.parametrize("schedule", ["late", "early", 5])
+def test_peeking_and_waiting_for_the_cluster(schedule):
+    a = np.zeros(64, "int32")
+    tirx.compile(peeked, target="cpu")(a, schedule=schedule)
+    np.testing.assert_array_equal(a, np.concatenate([131 - np.arange(32), 31 - np.arange(32)]) + 2000)
+
+
+def test_peeking_is_assembled(nvrtc):
+    exe = tirx.compile(peeked, target="cuda:sm_90a")
+    assert exe.cubin[:4] == b"\x7fELF" and exe.source.count("mbarrier.test_wait.parity.shared.b64") == 1

@@ -190,6 +190,10 @@ def test_all_are_assembled(nvrtc):
         ("T.cuda.wait_until(x, A.data, x == 1, scope='world')", "scope must be"),
         ("T.cuda.wait_until(x, A.data, x == 1, space='shared')", "waits for global memory"),
         ("T.cuda.wait_until(x, A.data, x == 1, ptx_type='u64')", "is not as wide"),
+        (
+            "x = T.cuda.cache_policy('evict')",
+            "T.cuda.cache_policy: expected one of evict_normal, evict_first, evict_last",
+        ),
         ("T.cuda.mma_store('float32', 8, 16, A.data, A.data, 0, 1)", "tiles of 16 x 16"),
     ],
 )
@@ -204,3 +208,25 @@ def k(A: T.Buffer((32,), "uint32")):
     {line}
 """)
     assert text in str(e.value)
+
+
+def test_cache_policies(nvrtc):
+    """The constants are what createpolicy gives for all of an access."""
+
+    @T.prim_func
+    def k(A: T.Buffer((3,), "uint64"), B: T.Buffer((32,), "float32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        x: T.float32
+        T.ptx.ld.global_.L2__cache_hint.f32(x, B.ptr_to([tx]), T.cuda.cache_policy("evict_first"))
+        B[tx] = x + 1.0
+        if tx == 0:
+            A[0] = T.cuda.cache_policy("evict_normal")
+            A[1] = T.cuda.cache_policy("evict_last")
+            A[2] = T.cuda.cache_policy("evict_first")
+
+    a, b = np.zeros(3, "uint64"), np.arange(32, dtype="float32")
+    tirx.compile(k, target="cpu")(a, b)
+    assert [int(x) for x in a] == [0x1000000000000000, 0x14F0000000000000, 0x12F0000000000000]
+    np.testing.assert_array_equal(b, np.arange(1, 33))
+    assert tirx.compile(k, target="cuda:sm_90a").cubin[:4] == b"\x7fELF"

@@ -56,7 +56,7 @@ from tirx.script.launch import (
     MemSyncDomainMap,
     ProgrammaticEvent,
 )
-from tirx.script.ops import Receipt, effect, emit
+from tirx.script.ops import RECEIPT, Receipt, effect, emit
 from tirx.script.tensormaps import tensormap_encode_im2col, tensormap_encode_tiled
 
 __all__ = [
@@ -544,19 +544,48 @@ def wait_until(
     return ptx[f"ld.acquire.{scope}.global.{kind}"](seen, ptr)
 
 
-_WAIT_CLUSTER = """
-static __forceinline__ __device__ void tirx_cuda_mbarrier_wait_acquire_cluster(unsigned bar, unsigned phase) {
-  asm volatile("{\\n.reg .pred p;\\nL: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\\n"
-               "@p bra.uni D;\\nbra.uni L;\\nD:\\n}" ::"r"(bar), "r"(phase) : "memory");
-}
-"""
+def _asks(what: str, row: str, bar: Any, phase: Any) -> Any:
+    """A flag that says whether the phase has ended, and the function that asks."""
+    from tirx.script.buffers import local_scalar
+    from tirx.script.ptx import ptx
+
+    parity = _core.cast(state.context(what), "uint32", phase)
+    done = local_scalar("bool", False)
+    return done, lambda: ptx[row](done, bar, parity)
 
 
 def mbarrier_wait_acquire_cluster(bar: Any, phase: Any) -> Receipt:
-    """mbarrier_wait that also orders after what other CTAs of the cluster wrote; not emulated yet."""
-    where = cvta_generic_to_shared(bar.start if isinstance(bar, _core.Buffer) else bar)
-    parity = _core.cast(state.context("T.cuda.mbarrier_wait_acquire_cluster"), "uint32", phase)
-    return func_call("tirx_cuda_mbarrier_wait_acquire_cluster", where, parity, source_code=_WAIT_CLUSTER)
+    """mbarrier_wait that also orders after what other CTAs of the cluster wrote."""
+    what = "T.cuda.mbarrier_wait_acquire_cluster"
+    done, ask = _asks(what, "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64", bar, phase)
+    b = state.builder(what)
+    b.open_while(_core.op(state.context(what), "NOT", done))
+    ask()
+    b.close()
+    return RECEIPT
+
+
+def mbarrier_peek(bar: Any, phase: Any) -> Any:
+    """Whether the barrier's phase of this parity has ended, without waiting: ask early, and wait later only if not."""
+    done, ask = _asks("T.cuda.mbarrier_peek", "mbarrier.test_wait.parity.shared.b64", bar, phase)
+    ask()
+    return done
+
+
+def cache_policy(name: str) -> Any:
+    """The uint64 of a policy that holds for all of an access, for operands behind .L2::cache_hint: "evict_first",
+    "evict_last" or "evict_normal"."""
+    if name not in POLICIES:
+        raise ValueError(f"T.cuda.cache_policy: expected one of {', '.join(POLICIES)}, got {name!r}")
+    return _core.literal(state.context("T.cuda.cache_policy"), "uint64", POLICIES[name])
+
+
+# What createpolicy.fractional gives for the fraction 1.
+POLICIES = {
+    "evict_normal": 0x1000000000000000,
+    "evict_first": 0x12F0000000000000,
+    "evict_last": 0x14F0000000000000,
+}
 
 
 def _timer(name: str) -> Any:

@@ -13,11 +13,6 @@ from tirx.script.buffers import local_scalar
 from tirx.script.ops import Receipt
 from tirx.script.ptx import ptx
 
-POLICIES = {
-    "evict_normal": 0x1000000000000000,
-    "evict_first": 0x12F0000000000000,
-    "evict_last": 0x14F0000000000000,
-}
 _TYPES = {
     "float16": "f16",
     "fp16": "f16",
@@ -51,9 +46,9 @@ def policy(what: str, cache_hint: str, cache_policy: Any) -> tuple:
         return (cache_policy,)
     if not cache_hint:
         return ()
-    if cache_hint not in POLICIES:
-        raise ValueError(f"T.ptx.{what}: cache_hint must be one of {', '.join(POLICIES)}, got {cache_hint!r}")
-    return (_core.literal(state.context("T.ptx"), "uint64", POLICIES[cache_hint]),)
+    if cache_hint not in cuda.POLICIES:
+        raise ValueError(f"T.ptx.{what}: cache_hint must be one of {', '.join(cuda.POLICIES)}, got {cache_hint!r}")
+    return (_core.literal(state.context("T.ptx"), "uint64", cuda.POLICIES[cache_hint]),)
 
 
 def _register(x: Any) -> Any:
