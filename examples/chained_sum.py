@@ -5,12 +5,12 @@
 partial sum for each block, the second adds these up. What that costs is the pause between two kernels, in which the
 GPU drains, launches and fills again: little beside a long kernel, much in a chain of short ones.
 
-Programmatic dependent launch takes away a part of it (about 0.3 us here). The second region says in its launch configuration that it may
-overlap the one before it (`programmatic_stream_serialization=True`). Its blocks become resident as soon as every block
-of the first kernel has executed `griddepcontrol.launch_dependents` (or ended): they set themselves up, and stand at
-`griddepcontrol.wait` until the first kernel has ended and what it wrote is visible. Before the wait a kernel may only
-touch what the earlier one does not write, and may not overwrite what the earlier one reads: the emulator says so where
-it does.
+Programmatic dependent launch takes away a part of it, about 0.3 microseconds here. The second region says in its launch
+configuration that it may overlap the one before it (`programmatic_stream_serialization=True`). Its blocks become
+resident as soon as every block of the first kernel has executed `griddepcontrol.launch_dependents` (or ended): they set
+themselves up, and stand at `griddepcontrol.wait` until the first kernel has ended and what it wrote is visible. Before
+the wait a kernel may only touch what the earlier one does not write, and may not overwrite what the earlier one reads:
+the emulator says so where it does.
 
     python examples/chained_sum.py                 runs on a GPU if there is one, else on the emulator
 """
