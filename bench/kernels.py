@@ -222,14 +222,10 @@ def bench_rows(softmax_only=False):
             x = torch.randn(R, N, device="cuda").bfloat16()
             return x, torch.empty_like(x)
 
-        options = [(256, 3, 0)] if N == 4096 else [(512, 2, 0), (256, 3, 0), (256, 4, 4), (128, 4, 0)]
-        plain = dict(LOAD="ld.global.nc.v4.b32", STORE="st.global.v4.b32")
-        contestants = {}
-        for threads, blocks, resident in options:
-            for hints in ({}, plain, dict(STORE="st.global.v4.b32")):
-                tuned = dict(THREADS=threads, BLOCKS=132 * blocks, RESIDENT=resident, **hints)
-                name = f"tirx {threads} threads x {blocks} {' '.join(hints.values())}"
-                contestants[name] = tirx.compile(softmax.specialize(N=N, **tuned), target="cuda")
+        contestants = {
+            f"tirx {t} threads": tirx.compile(softmax.specialize(N=N, THREADS=t), target="cuda")
+            for t in (N // 32, N // 16)  # four or two vectors a thread
+        }
         contestants["torch"] = lambda x, y: torch.softmax(x, 1, out=y)
 
         def gate(name, call, s):
@@ -249,10 +245,9 @@ def bench_rows(softmax_only=False):
             x = torch.randn(R, N, device="cuda").bfloat16()
             return x, torch.empty_like(x), torch.randn(1, N, device="cuda").bfloat16()
 
-        options = [(128, 5), (256, 3), (512, 2)] if N == 4096 else [(256, 2), (512, 2)]
         exes = {
-            f"tirx {t} threads x {b}": tirx.compile(rmsnorm.specialize(N=N, THREADS=t, BLOCKS=132 * b), target="cuda")
-            for t, b in options
+            f"tirx {t} threads": tirx.compile(rmsnorm.specialize(N=N, THREADS=t), target="cuda")
+            for t in (N // 32, N // 16)
         }
         contestants = {n: lambda x, y, w, e=e: e(x, w, y, 1e-5) for n, e in exes.items()}
 

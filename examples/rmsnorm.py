@@ -5,12 +5,8 @@ A block holds a row in registers, PIECES vectors of 16 bytes a thread: squares a
 the warp (`T.cuda.warp_sum`), then over the warps through shared memory with one barrier; then the registers are scaled
 and stored. The sum is kept in float32 whatever the dtype of the tensors.
 
-The grid is persistent, and two things follow from that:
-
-    the weights      a thread meets the same columns in every row, so it loads its weights once, before the first row
-    the next row     its loads are issued before the reduction of this row begins. They come while the block adds up,
-                     waits and writes, so that the memory never waits for arithmetic. `ahead` holds them as they come,
-                     in the tensors' own dtype: half the registers of float32
+There is a block for each row, see softmax.py. The weights are the same for all rows: they come from the L2 cache, and
+are asked for together with the row, before its sum is known.
 
     python examples/rmsnorm.py                     runs on a GPU if there is one, else on the emulator
 """
@@ -42,8 +38,8 @@ def rmsnorm(
     *,
     N: T.constexpr,
     dtype: T.constexpr = "bfloat16",
-    THREADS: T.constexpr = 128,
-    BLOCKS: T.constexpr = 132 * 8,
+    THREADS: T.constexpr = 256,
+    EARLY: T.constexpr = True,
 ):
     rows = T.int32()
     X = T.match_buffer(x, (rows, N), dtype, align=16)
@@ -53,44 +49,37 @@ def rmsnorm(
     PIECES = T.meta_var(-(-N // (VEC * THREADS)))
     WARPS = T.meta_var(THREADS // 32)
     T.device_entry()
-    block = T.cta_id([BLOCKS])
+    row = T.cta_id([rows])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
     tid = T.thread_id([THREADS])
+    v = T.alloc_local((PIECES * VEC,), dtype)
     weight = T.alloc_local((PIECES * VEC,), dtype)
-    ahead = T.alloc_local((PIECES * VEC,), dtype)
-    v = T.alloc_local((PIECES * VEC,), "float32")
-    scratch = T.alloc_shared((2, WARPS), "float32")
-    turn: T.int32 = 0
+    scratch = T.alloc_shared((WARPS,), "float32")
     for i in T.unroll(PIECES * VEC):  # what lies behind the end of the row stays 0
-        ahead[i] = T.cast(0, dtype)
-    if block < rows:
-        load_row(ahead, X, block, tid, N, VEC, PIECES, THREADS)
-    load_row(weight, W, 0, tid, N, VEC, PIECES, THREADS)
-    for row in range(block, rows, BLOCKS):
-        total: T.float32 = 0.0
-        for i in T.unroll(PIECES * VEC):
-            v[i] = T.cast(ahead[i], "float32")
-            total += v[i] * v[i]
-        if row + BLOCKS < rows:
-            load_row(ahead, X, row + BLOCKS, tid, N, VEC, PIECES, THREADS)
-        total = T.cuda.warp_sum(total)
-        if lane == 0:
-            scratch[turn, warp] = total
-        T.cuda.cta_sync()
-        total = 0.0
-        for k in T.unroll(WARPS):
-            total += scratch[turn, k]
-        factor: T.float32 = T.rsqrt(total * (1.0 / N) + eps)
-        turn = turn ^ 1
-        for p in T.unroll(PIECES):
-            c: T.let = (p * THREADS + tid) * VEC
-            if c < N:
-                for i in T.vectorized(VEC):
-                    Y[row, c + i] = T.cast(
-                        v[p * VEC + i] * factor * T.cast(weight[p * VEC + i], "float32"),
-                        dtype,
-                    )
+        v[i] = T.cast(0, dtype)
+    load_row(v, X, row, tid, N, VEC, PIECES, THREADS)
+    if EARLY:
+        load_row(weight, W, 0, tid, N, VEC, PIECES, THREADS)
+    total: T.float32 = 0.0
+    for i in T.unroll(PIECES * VEC):
+        total += T.cast(v[i], "float32") * T.cast(v[i], "float32")
+    total = T.cuda.warp_sum(total)
+    if lane == 0:
+        scratch[warp] = total
+    T.cuda.cta_sync()
+    if not EARLY:
+        load_row(weight, W, 0, tid, N, VEC, PIECES, THREADS)
+    total = T.cuda.warp_sum(scratch[lane % WARPS], WARPS)
+    factor: T.float32 = T.rsqrt(total * (1.0 / N) + eps)
+    for p in T.unroll(PIECES):
+        c: T.let = (p * THREADS + tid) * VEC
+        if c < N:
+            for i in T.vectorized(VEC):
+                Y[row, c + i] = T.cast(
+                    T.cast(v[p * VEC + i], "float32") * factor * T.cast(weight[p * VEC + i], "float32"),
+                    dtype,
+                )
 
 
 def reference(x: np.ndarray, w: np.ndarray, eps: float) -> np.ndarray:
@@ -102,7 +91,7 @@ def main():
     target, name, put, get = place()
     rng = np.random.default_rng(0)
     for dtype, rows, N, threads in [("float32", 5, 1000, 128), ("float16", 7, 2048, 128), ("float32", 2, 36, 64)]:
-        exe = tirx.compile(rmsnorm.specialize(N=N, dtype=dtype, THREADS=threads, BLOCKS=3), target=target)
+        exe = tirx.compile(rmsnorm.specialize(N=N, dtype=dtype, THREADS=threads), target=target)
         x = rng.standard_normal((rows, N)).astype(dtype)
         w = rng.standard_normal((1, N)).astype(dtype)
         y = put(np.full((rows, N), np.nan, dtype))

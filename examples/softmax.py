@@ -12,17 +12,17 @@ are made one: every warp finds its own maximum mw and its own sum of exp(x - mw)
 so each exponential is computed once, too. They are powers of two, as the hardware has those: exp(x - m) is
 2 ** (x * log2(e) - m * log2(e)), one multiply-add and one instruction (T.ptx.exp2).
 
-The exchange goes through shared memory: 32 bytes a warp, one barrier. The next row uses the other half of the scratch
-array, so that a fast warp does not overwrite what a slow one still reads, and no second barrier is needed.
+The exchange goes through shared memory: 8 bytes a warp, one barrier.
 
-The grid is persistent: BLOCKS blocks, about as many as the GPU runs at once, walk over the rows in strides, and each
-asks for its next row (or the next AHEAD rows) before it begins with this one: the memory never waits for arithmetic or
-for the barrier. RESIDENT, if given, tells the compiler how many blocks an SM is to hold, which bounds their registers.
+There is a block for each row, and no loop over rows. The GPU holds several blocks on an SM, so that some read while
+others add up, wait or write; a block that ends makes room for the next, whose loads begin at once; and no SM is left
+with a row more than the others. Blocks that stay and walk over the rows, with the next row's loads in flight, in
+registers or in a ring of shared memory that the copy engine fills, were 5 to 10 % slower on an H200, and so was every
+hint to the caches. What matters is that a thread asks for little, two to four vectors, so that many blocks fit.
 
 Loads and stores are spelled as instructions here (in rmsnorm.py they are loops over vectors): 16 bytes at once, through
-the read-only path, with hints that nothing of it will be used again. N must be a multiple of the elements of 16 bytes,
-and rows start at multiples of 16 bytes, which the call checks. Elements behind the end count as minus infinity, whose
-exponential is 0.
+the read-only path. N must be a multiple of the elements of 16 bytes, and rows start at multiples of 16 bytes, which the
+call checks. Elements behind the end of a row count as minus infinity, whose exponential is 0.
 
     python examples/softmax.py                     runs on a GPU if there is one, else on the emulator
 """
@@ -50,11 +50,6 @@ def softmax(
     N: T.constexpr,
     dtype: T.constexpr = "bfloat16",
     THREADS: T.constexpr = 256,
-    BLOCKS: T.constexpr = 132 * 3,
-    AHEAD: T.constexpr = 1,
-    RESIDENT: T.constexpr = 0,
-    LOAD: T.constexpr = "ld.global.nc.L1::no_allocate.L2::256B.v4.b32",
-    STORE: T.constexpr = "st.global.cs.v4.b32",
 ):
     rows = T.int32()
     X = T.match_buffer(x, (rows, N), dtype, align=16)
@@ -63,85 +58,63 @@ def softmax(
     PIECES = T.meta_var(-(-N // (VEC * THREADS)))
     WARPS = T.meta_var(THREADS // 32)
     T.device_entry()
-    if RESIDENT:
-        T.attr({"tirx.launch_bounds_min_blocks_per_sm": RESIDENT})
-    block = T.cta_id([BLOCKS])
+    row = T.cta_id([rows])
     warp = T.warp_id([WARPS])
     lane = T.lane_id([32])
     tid = T.thread_id([THREADS])
-    ahead = T.alloc_local((AHEAD, PIECES * 4), "uint32")  # 16 bytes are four registers
-    word = T.alloc_local((4,), "uint32")
+    word = T.alloc_local((PIECES * 4,), "uint32")  # 16 bytes are four registers
     v = T.alloc_local((PIECES * VEC,), "float32")
-    scratch = T.alloc_shared((2, WARPS, 2), "float32")
-    turn: T.int32 = 0
+    scratch = T.alloc_shared((WARPS, 2), "float32")
 
-    @T.inline
-    def load(a, row):
-        for p in T.unroll(PIECES):
-            c: T.let = (p * THREADS + tid) * VEC
-            if c < N:
-                T.ptx[LOAD](*[ahead[a, p * 4 + i] for i in range(4)], X.ptr_to([row, c]))
+    for p in T.unroll(PIECES):
+        c: T.let = (p * THREADS + tid) * VEC
+        if c < N:
+            T.ptx.ld.global_.nc.v4.b32(*word[p * 4 : p * 4 + 4], X.ptr_to([row, c]))
+        else:
+            for i in T.unroll(4):
+                word[p * 4 + i] = T.uint32(MINUS_INFINITY[dtype])
+    for i in T.unroll(PIECES * 4):
+        if dtype == "float32":
+            v[i] = T.reinterpret("float32", word[i])
+        elif dtype == "bfloat16":  # the upper half of a float32
+            v[2 * i] = T.reinterpret("float32", word[i] << 16)
+            v[2 * i + 1] = T.reinterpret("float32", word[i] & T.uint32(0xFFFF0000))
+        else:
+            low: T.let = T.reinterpret("float16", T.cast(word[i] & T.uint32(0xFFFF), "uint16"))
+            high: T.let = T.reinterpret("float16", T.cast(word[i] >> 16, "uint16"))
+            v[2 * i] = T.cast(low, "float32")
+            v[2 * i + 1] = T.cast(high, "float32")
 
-    @T.inline
-    def unpack(a):
-        for i in T.unroll(PIECES * 4):
-            if dtype == "float32":
-                v[i] = T.reinterpret("float32", ahead[a, i])
-            elif dtype == "bfloat16":  # the upper half of a float32
-                v[2 * i] = T.reinterpret("float32", ahead[a, i] << 16)
-                v[2 * i + 1] = T.reinterpret("float32", ahead[a, i] & T.uint32(0xFFFF0000))
-            else:
-                low: T.let = T.reinterpret("float16", T.cast(ahead[a, i] & T.uint32(0xFFFF), "uint16"))
-                high: T.let = T.reinterpret("float16", T.cast(ahead[a, i] >> 16, "uint16"))
-                v[2 * i] = T.cast(low, "float32")
-                v[2 * i + 1] = T.cast(high, "float32")
+    top: T.float32 = v[0]
+    for i in T.unroll(1, PIECES * VEC):
+        top = T.max(top, v[i])
+    top = T.cuda.warp_max(top) * LOG2E
+    # a warp that holds nothing but minus infinities must not subtract them from each other
+    shift: T.float32 = T.if_then_else(top == -T.infinity("float32"), T.float32(0), top)
+    total: T.float32 = 0.0
+    for i in T.unroll(PIECES * VEC):
+        v[i] = T.ptx.exp2(v[i] * LOG2E - shift)
+        total += v[i]
+    total = T.cuda.warp_sum(total)
+    if lane == 0:
+        scratch[warp, 0] = top
+        scratch[warp, 1] = total
+    T.cuda.cta_sync()
+    theirs: T.let = scratch[lane % WARPS, 0]  # each lane looks at one warp, all lanes learn the result
+    largest: T.float32 = T.cuda.warp_max(theirs, WARPS)
+    total = T.cuda.warp_sum(scratch[lane % WARPS, 1] * T.ptx.exp2(theirs - largest), WARPS)
+    factor: T.float32 = T.ptx.exp2(top - largest) / total
 
-    @T.inline
-    def one_row(a, row):
-        nonlocal turn
-        unpack(a)
-        if row + AHEAD * BLOCKS < rows:
-            load(a, row + AHEAD * BLOCKS)
-        top: T.float32 = v[0]
-        for i in T.unroll(1, PIECES * VEC):
-            top = T.max(top, v[i])
-        top = T.cuda.warp_max(top) * LOG2E
-        # a warp that holds nothing but minus infinities must not subtract them from each other
-        shift: T.float32 = T.if_then_else(top == -T.infinity("float32"), T.float32(0), top)
-        total: T.float32 = 0.0
-        for i in T.unroll(PIECES * VEC):
-            v[i] = T.ptx.exp2(v[i] * LOG2E - shift)
-            total += v[i]
-        total = T.cuda.warp_sum(total)
-        if lane == 0:
-            scratch[turn, warp, 0] = top
-            scratch[turn, warp, 1] = total
-        T.cuda.cta_sync()
-        theirs: T.let = scratch[turn, lane % WARPS, 0]  # each lane looks at one warp, all lanes learn the result
-        largest: T.float32 = T.cuda.warp_max(theirs, WARPS)
-        total = T.cuda.warp_sum(scratch[turn, lane % WARPS, 1] * T.ptx.exp2(theirs - largest), WARPS)
-        factor: T.float32 = T.ptx.exp2(top - largest) / total
-        turn = turn ^ 1
-        for p in T.unroll(PIECES):
-            c: T.let = (p * THREADS + tid) * VEC
-            if c < N:
-                for i in T.unroll(4):
-                    if dtype == "float32":
-                        word[i] = T.reinterpret("uint32", v[p * 4 + i] * factor)
-                    else:
-                        pair: T.let = p * 8 + 2 * i
-                        T.ptx[PACK[dtype]](word[i], v[pair + 1] * factor, v[pair] * factor)
-                T.ptx[STORE](Y.ptr_to([row, c]), *word)
-
-    for a in [*range(AHEAD)]:
-        for i in T.unroll(PIECES * 4):  # what lies behind the end of the row stays minus infinity
-            ahead[a, i] = T.uint32(MINUS_INFINITY[dtype])
-        if block + a * BLOCKS < rows:
-            load(a, block + a * BLOCKS)
-    for row in range(block, rows, AHEAD * BLOCKS):
-        for a in [*range(AHEAD)]:
-            if row + a * BLOCKS < rows:
-                one_row(a, row + a * BLOCKS)
+    for p in T.unroll(PIECES):
+        c: T.let = (p * THREADS + tid) * VEC
+        if c < N:
+            for i in T.unroll(4):
+                if dtype == "float32":
+                    word[i] = T.reinterpret("uint32", v[p * 4 + i] * factor)
+                else:
+                    pair: T.let = p * 8 + 2 * i
+                    T.ptx[PACK[dtype]](word[i], v[pair + 1] * factor, v[pair] * factor)
+            T.ptx.st.global_.v4.b32(Y.ptr_to([row, c]), *word[0:4])
 
 
 def reference(x: np.ndarray) -> np.ndarray:
@@ -153,7 +126,7 @@ def main():
     target, name, put, get = place()
     rng = np.random.default_rng(0)
     for dtype, rows, N, threads in [("float32", 5, 1000, 128), ("float16", 3, 4096, 128), ("float32", 2, 36, 64)]:
-        kernel = softmax.specialize(N=N, dtype=dtype, THREADS=threads, BLOCKS=4)
+        kernel = softmax.specialize(N=N, dtype=dtype, THREADS=threads)
         exe = tirx.compile(kernel, target=target)
         x = (rng.standard_normal((rows, N)) * 5).astype(dtype)
         x[0, 1:] = -np.inf  # nothing but one element,

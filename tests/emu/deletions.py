@@ -288,7 +288,7 @@ def rmsnorm_args():
 def rmsnorm():
     import rmsnorm
 
-    return rmsnorm.rmsnorm.specialize(N=2048, dtype="float32", BLOCKS=3)
+    return rmsnorm.rmsnorm.specialize(N=2048, dtype="float32")
 
 
 def chained_args():

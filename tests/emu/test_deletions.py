@@ -19,7 +19,7 @@ import tirx
 EXPECTED = {
     "matmul": ["race", "race"],
     "softmax": ["uninitialised"],
-    "rmsnorm": ["race"],
+    "rmsnorm": ["uninitialised"],
     "sum_of_all": ["race", "race", "race"],
     "chained_sum": ["race"],
     "warp_allreduce": [],

@@ -57,10 +57,10 @@ def cases():
     for dtype, rows, N, threads in (("float32", 5, 1000, 128), ("float16", 3, 4096, 128), ("float32", 2, 36, 64),
                                     ("float16", 40, 512, 128)):  # fmt: skip
         near = {"float32": 2e-6, "float16": 2e-3}[dtype]
-        kernel = softmax.softmax.specialize(N=N, dtype=dtype, THREADS=threads, BLOCKS=4)
+        kernel = softmax.softmax.specialize(N=N, dtype=dtype, THREADS=threads)
         args = normal(3, rows, N, dtype=dtype, scale=5), empty(rows, N, dtype=dtype)
         yield f"softmax {dtype} {rows} {N}", kernel, args, near
-        kernel = rmsnorm.rmsnorm.specialize(N=N, dtype=dtype, THREADS=threads, BLOCKS=3)
+        kernel = rmsnorm.rmsnorm.specialize(N=N, dtype=dtype, THREADS=threads)
         args = normal(4, rows, N, dtype=dtype), normal(5, 1, N, dtype=dtype), empty(rows, N, dtype=dtype), 1e-5
         yield f"rmsnorm {dtype} {rows} {N}", kernel, args, near
     for n in (1, 1000, 65_537, 300_000):
