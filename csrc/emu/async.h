@@ -174,6 +174,7 @@ void tx_flags_fence(tx_order *o, uint32_t first, uint32_t lanes, uint8_t scope);
 void tx_flags_before(const tx_access *a, const tx_cta *owner, uint32_t byte, uint32_t me);
 void tx_flags_after(const tx_access *a, const tx_cta *owner, uint32_t byte, uint32_t me);
 bool tx_flags_narrow(const tx_order *o, uint32_t me, uint32_t other, uint32_t time);
+void tx_flags_narrowly(tx_order *o, uint32_t me, const tx_clock *from); /* taken over in too narrow a scope */
 bool tx_flags_waits(const tx_order *o, uint32_t me, uint32_t other, uint32_t time);
 
 /* ---- check_chain.c ------------------------------------------------------------------------------------------------- */
@@ -245,6 +246,8 @@ typedef struct tx_mbar {
     uint64_t latest, when; /* watched: the last arrival; when the last phase ended */
     bool named;
     tx_clock *now, *before; /* what arrivals of this phase, and of the last one, have seen; NULL with checks off */
+    tx_clock *own[2];       /* the same of its own CTA's threads and of engines: for waits with .cta in a cluster */
+    tx_clock *narrow;       /* what arrivals with .cta from other CTAs have seen */
 } tx_mbar;
 
 typedef struct tx_where { /* what an address means */

@@ -91,6 +91,14 @@ flags_room(tx_order *o, void **list, uint32_t n, uint32_t *cap, size_t size)
 }
 #define FLAGS_ROOM(o, list, n, cap) flags_room(o, (void **)&(list), n, &(cap), sizeof *(list))
 
+static struct tx_flags *
+flags_of(tx_order *o)
+{
+    if (!o->flags && !(o->flags = tx_calloc(1, sizeof *o->flags + o->nthreads * sizeof *o->flags->wait)))
+        tx_vm_nomem(o->vm);
+    return o->flags;
+}
+
 static flag *
 flag_at(tx_order *o, uint64_t at, bool make)
 {
@@ -100,8 +108,8 @@ flag_at(tx_order *o, uint64_t at, bool make)
         return &s->list[i - 1];
     if (!make)
         return NULL;
-    if (!s && !(s = o->flags = tx_calloc(1, sizeof *s + o->nthreads * sizeof *s->wait)))
-        return tx_vm_nomem(o->vm), NULL;
+    if (!(s = flags_of(o)))
+        return NULL;
     if (!FLAGS_ROOM(o, s->list, s->n, s->cap))
         return NULL;
     if (!tx_map_put(&s->index, at + 1, s->n + 1))
@@ -271,6 +279,22 @@ tx_flags_after(const tx_access *a, const tx_cta *owner, uint32_t byte, uint32_t 
     if (a->kind != TX_READ)
         flags_release(tx_shadow_order(owner), (uint64_t)owner->cluster_rank << 32 | byte, me, (uint8_t)(packed / 4),
                       packed & 1);
+}
+
+void
+tx_flags_narrowly(tx_order *o, uint32_t me, const tx_clock *from)
+{
+    struct tx_flags *s = flags_of(o);
+    for (uint32_t i = 0; s && i < s->narrow.n; i++)
+        if (s->narrow.list[i].thread == me &&
+            memcmp(s->narrow.list[i].c->seen, from->seen, o->n * sizeof *from->seen) == 0)
+            return;
+    tx_clock *c = s ? tx_clock_new(o) : NULL;
+    if (!c)
+        return;
+    tx_order_pass(o, from, c);
+    flags_keep(o, &s->narrow, (flag_wait){.thread = me, .c = c});
+    tx_clock_drop(o, c);
 }
 
 /* Is a race one only because a scope was too narrow? */

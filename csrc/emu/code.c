@@ -571,6 +571,8 @@ note_uses(const tx_code *g)
     for (uint32_t i = 0; i < g->ptx.n; i++) {
         const tx_ptx_emu *k = g->ptx.at[i]->emu;
         bool fence = k == &tx_emu_ptx_fence_proxy && tx_has_tok(g->ptx.at[i], TK_async);
+        const char *scope = k == &tx_emu_ptx_mbar_wait ? tx_ptx_slot(g->ptx.at[i], "scope") : NULL;
+        g->p->cta_waits |= scope && strcmp(scope, "cta") == 0;
         g->p->common_fences |= fence && !tx_has_tok(g->ptx.at[i], TK_global) && !tx_has_tok(g->ptx.at[i], TK_shared);
         g->p->bulk_stores |= k == &tx_emu_ptx_bulk_copy || k == &tx_emu_ptx_bulk_reduce;
         g->p->tensor_stores |= k == &tx_emu_ptx_tma_store || k == &tx_emu_ptx_tma_reduce;

@@ -46,6 +46,9 @@ free_clocks(tx_engine *e)
     for (uint32_t i = 0; i < e->nbars; i++) {
         tx_free(e->bar[i].now);
         tx_free(e->bar[i].before);
+        tx_free(e->bar[i].own[0]);
+        tx_free(e->bar[i].own[1]);
+        tx_free(e->bar[i].narrow);
     }
     e->nbars = 0;
 }
@@ -218,6 +221,8 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
         if (o && b && w->seen) {
             tx_order_pass(o, w->seen, b->now);
             tx_order_release_agent(o, tx_order_agent(o, cta, TX_TENSOR_UNIT), b->now);
+            if (b->own[0])
+                tx_order_pass(o, w->bar_cta == cta ? w->seen : b->now, b->own[0]);
         }
     } else {
         ok = tx_work_move(vm, w);

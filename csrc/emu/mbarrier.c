@@ -50,7 +50,9 @@ make_bar(tx_vm *vm, tx_cta *cta, uint32_t off)
     if (o) {
         uint32_t k = e->nbars < TX_BARRIER_AGENTS ? e->nbars : TX_BARRIER_AGENTS - 1;
         b->agent = tx_order_agent(o, cta, k);
-        if (!(b->now = tx_clock_new(o)) || !(b->before = tx_clock_new(o)))
+        bool apart = vm->p->cta_waits && o->nctas > 1;
+        if (!(b->now = tx_clock_new(o)) || !(b->before = tx_clock_new(o)) ||
+            (apart && (!(b->own[0] = tx_clock_new(o)) || !(b->own[1] = tx_clock_new(o)))))
             return NULL;
     }
     e->nbars++;
@@ -96,6 +98,9 @@ complete_if_due(tx_vm *vm, tx_cta *cta, tx_mbar *b)
         b->before = b->now;
         b->now = t;
         tx_clock_clear(o, t);
+        t = b->own[1];
+        if ((b->own[1] = b->own[0]))
+            tx_clock_clear(o, b->own[0] = t);
     }
 }
 
@@ -107,6 +112,8 @@ tx_mbar_signal(tx_vm *vm, tx_cta *cta, tx_mbar *b, uint32_t bytes, uint32_t coun
         tx_agent_info *info = &o->agent[b->agent - o->nthreads];
         info->thread = thread, info->site = site;
         tx_order_release_agent(o, b->agent, b->now);
+        if (b->own[0])
+            b->own[0]->seen[b->agent] = b->now->seen[b->agent];
     }
     b->tx -= (int32_t)bytes;
     b->queued_tx -= bytes < b->queued_tx ? bytes : b->queued_tx;
@@ -188,6 +195,10 @@ TX_PTX_AGENT(mbar_init)
             b->init_time = o->e.now;
             tx_order_tick(o);
             tx_clock_clear(o, b->now), tx_clock_clear(o, b->before);
+            if (b->own[0])
+                tx_clock_clear(o, b->own[0]), tx_clock_clear(o, b->own[1]);
+            if (b->narrow)
+                tx_clock_clear(o, b->narrow);
             tx_shadow_barrier(vm, &at, true, 0, 0);
         }
         vm->changes++;
@@ -280,6 +291,11 @@ TX_PTX_AGENT(mbar_arrive)
             tx_order_release_fenced(o, me, tx_act_has(a, TK_cluster), b->now);
         else if (o && reaches)
             tx_order_release(o, me, b->now);
+        else if (o && (b->narrow || (b->narrow = tx_clock_new(o))))
+            tx_order_release(o, me, b->narrow);
+        if (o && b->own[0] && w.cta == a->f->warp->cta)
+            relaxed ? tx_order_release_fenced(o, me, tx_act_has(a, TK_cluster), b->own[0])
+                    : tx_order_release(o, me, b->own[0]);
         b->pending -= count;
         if (drop)
             b->expected -= count;
@@ -351,9 +367,23 @@ too_soon(const tx_act *a, const tx_mbar *b, uint32_t bit)
            !(b->asked >> a->f->warp->index & 1);
 }
 
+/* own: what other CTAs have released does not count. Without a scope the ISA says .cta; but cluster kernels leave it out for slots and
+ * copies of other CTAs, which engines complete for the cluster, so only what is written is taken at its word. */
+static void
+mbar_acquire(tx_order *o, uint32_t me, const tx_mbar *b, bool own)
+{
+    own = own && b->own[1];
+    tx_order_acquire(o, me, 1, own ? b->own[1] : b->before);
+    if (own)
+        tx_flags_narrowly(o, me, b->before);
+    if (b->narrow)
+        tx_flags_narrowly(o, me, b->narrow);
+}
+
 TX_PTX_AGENT(mbar_wait)
 {
-    bool relaxed = tx_act_has(a, TK_relaxed);
+    const char *scope = tx_ptx_slot(a->k, "scope");
+    bool relaxed = tx_act_has(a, TK_relaxed), own = scope && strcmp(scope, "cta") == 0;
     tx_mbar *asked[TX_LANES];
     uint32_t nasked = 0;
     EACH_OF(a->f->m, l)
@@ -374,7 +404,7 @@ TX_PTX_AGENT(mbar_wait)
             return TX_RUN_STOP;
         tx_order *o = tx_shadow_order(w.cta);
         if (done && o && !relaxed)
-            tx_order_acquire(o, tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES), 1u << l, b->before);
+            mbar_acquire(o, tx_order_thread(a->f->warp->cta, a->f->warp->index * TX_LANES) + l, b, own);
         if (TX_UNLIKELY(a->vm->watch != NULL) && done)
             tx_watch_mbar_wait(a->vm, a->f, w.cta, b, a->in->site);
         if (!done)

@@ -189,6 +189,7 @@ struct tx_emu_program {
     uint32_t registers;                /* of a thread at the launch, 0: not said */
     bool agents;                       /* mbarriers, asynchronous copies, matrix units */
     bool bulk_stores, tensor_stores;   /* engines write to global memory: through pointers, through maps */
+    bool cta_waits;                    /* waits at an mbarrier for what its own CTA releases: .cta is written */
     bool common_fences;                /* fence.proxy.async for all memories */
 };
 

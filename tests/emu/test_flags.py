@@ -202,3 +202,62 @@ def test_a_scope_of_one_cta(side):
             run(REMOTE.replace(old, new), schedule, CLUSTER)
         assert e.value.kind == "scope" and len(e.value.lines) == 2, str(e.value)
         assert e.value.buffer in ("f", "s")
+
+
+BARRIER = CLUSTER.replace(
+    "    seen[0] =",
+    """    bar = T.alloc_shared((1,), "uint64")
+    done = T.alloc_local((1,), "bool")
+    done[0] = T.bool(False)
+    if tx == 0:
+        T.ptx.mbarrier.init.shared.b64(bar.ptr_to([0]), T.uint32(1))
+    seen[0] =""",
+)
+HAND_OVER = """if tx == 0:
+    if rank == 0:
+        T.ptx.mapa.shared__cluster.u32(there[0], T.cuda.cvta_generic_to_shared(bar.ptr_to([0])), T.uint32(1))
+        T.ptx.mapa.shared__cluster.u32(data[0], T.cuda.cvta_generic_to_shared(s.ptr_to([0])), T.uint32(1))
+        T.ptx.st.shared__cluster.b32(data[0], T.uint32(7))
+        T.ptx["mbarrier.arrive ARRIVE.shared::cluster.b64"](there[0])
+    else:
+        while not done[0]:
+            T.ptx["mbarrier.try_wait.parity WAIT.shared::cta.b64"](done[0], bar.ptr_to([0]), T.uint32(0))
+        B[0] = s[0]
+T.ptx.barrier.cluster.arrive.aligned()
+T.ptx.barrier.cluster.wait.aligned()"""
+
+
+@pytest.mark.parametrize("arrive", ["", ".release.cluster", ".release.cta"])
+@pytest.mark.parametrize("wait", ["", ".acquire.cluster", ".acquire.cta"])
+def test_a_scope_that_is_written_is_taken_at_its_word(arrive, wait):
+    body = HAND_OVER.replace(" ARRIVE", arrive).replace(" WAIT", wait)
+    for schedule in SCHEDULES:
+        if ".cta" not in arrive + wait:
+            assert run(body, schedule, BARRIER)[0] == 7
+            continue
+        with pytest.raises(tirx.EmulationError) as e:
+            run(body, schedule, BARRIER)
+        assert (e.value.kind, e.value.buffer, len(e.value.lines)) == ("scope", "s", 2), str(e.value)
+
+
+RELAY = """if rank == 0:
+    if tx == 0:
+        T.ptx.mapa.shared__cluster.u32(there[0], T.cuda.cvta_generic_to_shared(f.ptr_to([0])), T.uint32(1))
+        T.ptx.mapa.shared__cluster.u32(data[0], T.cuda.cvta_generic_to_shared(s.ptr_to([0])), T.uint32(1))
+        T.ptx.st.shared__cluster.b32(data[0], T.uint32(7))
+        T.ptx.st.release.cluster.shared__cluster.b32(there[0], T.uint32(1))
+elif tx == 1:
+    while seen[0] == T.uint32(0):
+        T.ptx.ld.acquire.cluster.shared__cta.b32(seen[0], f.ptr_to([0]))
+    T.ptx["mbarrier.arrive.release.cta.shared::cta.b64"](bar.ptr_to([0]))
+elif tx == 0:
+    while not done[0]:
+        T.ptx["mbarrier.try_wait.parity.acquire.cta.shared::cta.b64"](done[0], bar.ptr_to([0]), T.uint32(0))
+    B[0] = s[0]
+T.ptx.barrier.cluster.arrive()
+T.ptx.barrier.cluster.wait()"""
+
+
+def test_what_a_thread_of_the_cta_hands_on_counts():
+    for schedule in SCHEDULES:
+        assert run(RELAY, schedule, BARRIER)[0] == 7
