@@ -279,7 +279,7 @@ got_text(const matcher *m, const tx_ptx_arg *a)
     if (a->sink)
         return "T.ptx.SINK";
     if (a->buf)
-        return "a buffer";
+        return a->buf->flags & TX_BUF_CELL ? tx_dtype_name(m->c, a->buf->dtype) : "a buffer";
     if (a->n && a->n->op == TX_OP_STR)
         return "a string";
     return a->n ? tx_dtype_name(m->c, a->n->dtype) : "nothing";

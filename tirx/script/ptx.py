@@ -11,6 +11,7 @@ Python keyword gets a trailing `_`. Everything else (operands, checks, text) fol
 from __future__ import annotations
 
 import inspect
+import keyword
 from typing import Any
 
 from tirx import _core
@@ -151,9 +152,8 @@ class Chain:
         return emit(made)
 
     def __dir__(self) -> list[str]:
-        return sorted(
-            {choice.replace("::", "__").replace(":", "__colon__") for _, choice in _core.ptx_open(self.tokens)}
-        )
+        names = {choice.replace("::", "__").replace(":", "__colon__") for _, choice in _core.ptx_open(self.tokens)}
+        return sorted(name + "_" * keyword.iskeyword(name) for name in names)
 
     def __repr__(self) -> str:
         return f'T.ptx["{".".join(self.tokens)}"]'
