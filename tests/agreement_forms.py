@@ -289,6 +289,12 @@ def operand_values(row: Row, m: dict, o: str, t: str, seed: str) -> np.ndarray:
         return matrix_values(row, m, name, seed, n)
     if row.emu == "mma_sp" and name == "e":
         return metadata(seed, n)
+    if "oob" in row.text and name in "ab":  # what fills boxes beyond a tensor, and its neighbours
+        codes, r = values(t, seed, n), bits(seed + "o", n)
+        marks = pick(r >> np.uint64(8), [0x7FF7, 0xFFF7, 0x7FF6, 0x7FFF]).astype(codes.dtype)
+        if codes.itemsize == 4:
+            marks = marks | marks << 16 * (r.astype(codes.dtype) >> 7 & 1)
+        return np.where(r % np.uint64(4) == 0, marks, codes).astype(codes.dtype)
     return values(t, seed, n)
 
 

@@ -331,6 +331,10 @@ put_argument(ptx_helper *h, tx_sb *o, uint32_t arg)
         tx_sb_puts(o, "(uint)__cvta_generic_to_shared(");
         em_expr(h->e, o, n, EM_ARG);
         tx_sb_putc(o, ')');
+    } else if (op->kind == TX_PTX_ADDR && tx_is_handle(n->dtype) && strcmp(ptx_type_of(h, op), "local") == 0) {
+        tx_sb_puts(o, "(const void*)__cvta_generic_to_local(");
+        em_expr(h->e, o, n, EM_ARG);
+        tx_sb_putc(o, ')');
     } else if (op->kind == TX_PTX_ADDR && !tx_is_handle(n->dtype) && !narrow_address(ptx_type_of(h, op))) {
         tx_sb_puts(o, "(const void*)");
         em_expr(h->e, o, n, EM_UNARY);

@@ -28,13 +28,16 @@ tx_cluster_split(const tx_vm *vm, uint64_t pointer, uint32_t *rank, int64_t *off
     if (!tx_ptr_split(pointer, vm->p->nmems + 256, &mem, off) || mem < vm->p->nmems)
         return false;
     *rank = mem - vm->p->nmems;
+    *off -= TX_SYSTEM_BYTES + ((int64_t)*rank << 24);
     return true;
 }
 
+/* Its low half is the address in the shared window, as on the hardware. */
 uint64_t
 tx_cluster_pointer(const tx_vm *vm, uint32_t rank, int64_t off)
 {
-    return tx_ptr_make(vm->p->nmems + (rank & 0xff), off);
+    rank &= 0xff;
+    return tx_ptr_make(vm->p->nmems + rank, off + TX_SYSTEM_BYTES + ((int64_t)rank << 24));
 }
 
 /* ---- who reaches for whose memory -------------------------------------------------------------------------------------- */

@@ -244,6 +244,7 @@ typedef struct mma_tile {
     uint32_t a[16][64], b[8][64]; /* codes, k innermost */
     uint32_t c[16][8], d[16][8];
     uint32_t k;
+    uint8_t (*met)[32]; /* of a sparse A: which elements of B a row's k meet; NULL: all in order */
 } mma_tile;
 
 static unsigned
@@ -327,26 +328,29 @@ static void
 mma_floats(const tx_act *a, mma_tile *m, bool half)
 {
     tx_dot how = {(uint8_t)mma_format(a, false), (uint8_t)mma_format(a, true), half ? FM_F16 : FM_F32, true};
-    float x[16][64], y[64][8];
-    if (a->vm->o->hardware_numerics) {
-        for (uint32_t r = 0; r < 16; r++)
-            for (uint32_t c = 0; c < 8; c++)
-                m->d[r][c] = tx_dot_exact(&how, m->a[r], m->b[c], m->k, m->c[r][c]);
-        return;
-    }
-    for (uint32_t k = 0; k < m->k; k++) {
-        for (uint32_t r = 0; r < 16; r++)
-            x[r][k] = tx_dot_float(how.a, m->a[r][k]);
-        for (uint32_t c = 0; c < 8; c++)
-            y[k][c] = tx_dot_float(how.b, m->b[c][k]);
-    }
+    bool exact = a->vm->o->hardware_numerics;
+    uint32_t met[8][64];
+    float y[64][8];
     for (uint32_t r = 0; r < 16; r++) {
+        uint32_t (*b)[64] = m->met ? met : m->b;
         float s[8];
+        for (uint32_t c = 0; m->met && c < 8; c++)
+            for (uint32_t k = 0; k < m->k; k++)
+                met[c][k] = m->b[c][m->met[r][k]];
+        for (uint32_t c = 0; exact && c < 8; c++)
+            m->d[r][c] = tx_dot_exact(&how, m->a[r], b[c], m->k, m->c[r][c]);
+        if (exact)
+            continue;
+        for (uint32_t k = 0; (m->met || r == 0) && k < m->k; k++)
+            for (uint32_t c = 0; c < 8; c++)
+                y[k][c] = tx_dot_float(how.b, b[c][k]);
         for (uint32_t c = 0; c < 8; c++)
             s[c] = tx_dot_float(how.c, m->c[r][c]);
-        for (uint32_t k = 0; k < m->k; k++)
+        for (uint32_t k = 0; k < m->k; k++) {
+            float x = tx_dot_float(how.a, m->a[r][k]);
             for (uint32_t c = 0; c < 8; c++)
-                s[c] += x[r][k] * y[k][c];
+                s[c] += x * y[k][c];
+        }
         for (uint32_t c = 0; c < 8; c++) {
             memcpy(&m->d[r][c], &s[c], 4);
             if (half)
@@ -376,7 +380,7 @@ mma_doubles(const tx_act *a)
     for (int k = 0; k < 4; k++)
         for (int r = 0; r < 8; r++)
             for (int n = 0; n < 8; n++)
-                c[r][n] = fma(x[r][k], y[k][n], c[r][n]);
+                c[r][n] = tx_ptx_fma_f64(x[r][k], y[k][n], c[r][n]);
     for (uint32_t l = 0; l < TX_LANES; l++)
         for (uint32_t i = 0; i < 2; i++) {
             uint64_t v;
@@ -408,7 +412,7 @@ TX_PTX_MATRIX(mma)
     uint32_t nb = group_size(a->k, ib), per = tx_act_has(a, TK_tf32)                                         ? 1
                                               : integers || tx_act_has(a, TK_e4m3) || tx_act_has(a, TK_e5m2) ? 4
                                                                                                              : 2;
-    m.k = nb * per * 4;
+    m.k = nb * per * 4, m.met = NULL;
     mma_unpack(a, ia, group_size(a->k, ia), per, m.a, false);
     mma_unpack(a, ib, nb, per, m.b, true);
     mma_accumulators(a, ic, half, m.c);
@@ -423,25 +427,25 @@ TX_PTX_MATRIX(mma)
 TX_PTX_MATRIX(mma_sp)
 {
     mma_tile m;
-    uint32_t packed[16][64], room[TX_LANES];
+    uint32_t room[TX_LANES];
+    uint8_t met[16][32];
     int ia = tx_act_find(a->k, "a"), ib = tx_act_find(a->k, "b"), ic = tx_act_find(a->k, "c");
     uint32_t select = (uint32_t)tx_act_in(a, tx_act_find(a->k, "f"), 0), na = group_size(a->k, ia);
     bool half = a->k->nout == 2, wide = na == 4;
     if (!tx_act_whole(a))
         return TX_RUN_STOP;
     const uint32_t *e = tx_act_row(a, tx_act_find(a->k, "e"), room);
-    m.k = wide ? 32 : 16;
-    mma_unpack(a, ia, na, 2, packed, false);
+    m.k = wide ? 16 : 8, m.met = met;
+    mma_unpack(a, ia, na, 2, m.a, false);
     mma_unpack(a, ib, group_size(a->k, ib), 2, m.b, true);
     mma_accumulators(a, ic, half, m.c);
-    memset(m.a, 0, sizeof m.a);
     for (uint32_t g = 0; g < 8; g++)
         for (uint32_t h = 0; h < (wide ? 2u : 1u); h++)
             for (uint32_t n = 0; n < 8; n++) {
                 uint32_t lane = 4 * g + (wide ? 2 * select + h : select), nibble = e[lane] >> 4 * n & 15;
                 uint32_t row = g + 8 * (n / 4), group = 4 * h + n % 4;
-                m.a[row][4 * group + (nibble & 3)] = packed[row][2 * group];
-                m.a[row][4 * group + (nibble >> 2)] = packed[row][2 * group + 1];
+                met[row][2 * group] = (uint8_t)(4 * group + (nibble & 3));
+                met[row][2 * group + 1] = (uint8_t)(4 * group + (nibble >> 2));
             }
     mma_floats(a, &m, half);
     mma_store(a, half, m.d);

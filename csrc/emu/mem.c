@@ -434,9 +434,11 @@ add_element(unsigned kind, uint64_t old, uint64_t v, bool global)
         return a != a ? 0x7fffffffu : w;
     case TX_KIND_F64:
         memcpy(&x, &old, 8), memcpy(&y, &v, 8);
+        if (x != x || y != y) /* which NaN stays depends on the unit; only that of shared memory makes it quiet */
+            return global ? (y != y ? v : old) : (x != x ? old : v) | 1ull << 51;
         x += y;
         memcpy(&old, &x, 8);
-        return old;
+        return x != x ? 0xfff8ull << 48 : old;
     case TX_KIND_F16:
     case TX_KIND_BF16:
         x = tx_decode(TX_DTYPE(kind, 1), old) + tx_decode(TX_DTYPE(kind, 1), v); /* exact in float64 */
@@ -489,7 +491,7 @@ combine(unsigned op, unsigned fmt, unsigned kind, uint64_t old, uint64_t v, bool
     }
 }
 
-/* The reductions of the copy engines: subnormals are kept. */
+/* The reductions of the copy engines: subnormals are kept, float64 is added by the unit of global memory. */
 void
 tx_reduce_bytes(uint8_t *to, const uint8_t *from, size_t n, unsigned op, unsigned kind)
 {
@@ -497,7 +499,8 @@ tx_reduce_bytes(uint8_t *to, const uint8_t *from, size_t n, unsigned op, unsigne
     unsigned fmt = op == TX_ATOM_ADD ? 0 : kind == TX_KIND_F16 ? FM_F16 : kind == TX_KIND_BF16 ? FM_BF16 : 0;
     for (size_t i = 0; i + size <= n; i += size)
         write_element(to + i, kind, 0,
-                      combine(op, fmt, kind, read_element(to + i, kind, 0), read_element(from + i, kind, 0), false));
+                      combine(op, fmt, kind, read_element(to + i, kind, 0), read_element(from + i, kind, 0),
+                              kind == TX_KIND_F64));
 }
 
 /* Replaces an element if it still is `old`: other workers may touch global memory. */

@@ -136,7 +136,8 @@ typedef struct tx_ptx_num {
 double tx_ptx_decode(unsigned fmt, uint64_t code);
 uint64_t tx_ptx_nan(unsigned fmt);
 bool tx_ptx_is_nan(unsigned fmt, uint64_t code);
-uint64_t tx_ptx_flush(unsigned fmt, uint64_t code); /* subnormal to signed zero */
+uint64_t tx_ptx_flush(unsigned fmt, uint64_t code);  /* subnormal to signed zero */
+double tx_ptx_fma_f64(double a, double b, double c); /* which NaN comes out is the hardware's choice */
 /* rand: `nrand` random bits that are added below the kept ones, in place of rounding; nrand 0: none */
 uint64_t tx_ptx_round(unsigned fmt, tx_ptx_num v, unsigned rnd, bool satfinite, uint32_t rand, unsigned nrand);
 uint64_t tx_ptx_round_int(unsigned fmt, bool neg, uint64_t m, unsigned rnd);

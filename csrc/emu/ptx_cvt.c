@@ -26,7 +26,7 @@ ptx_cvt_float_to_int(const tx_ptx_env *e, double v)
 {
     const tx_ptx_ty *t = &e->k->out_t[0];
     if (v != v)
-        return t->bits == 64 ? 1ull << 63 : 0;
+        return t->bits == 64 || e->k->in_t[0].fmt == FM_F64 ? 1ull << (t->bits - 1) : 0;
     v = round_integral(v, tx_ptx_rnd_of(e->k));
     if (t->bits == 64)
         return f64_i64(v, t->cls == 'u');
@@ -61,10 +61,38 @@ rna_tf32(const tx_ptx_env *e, uint64_t x)
     return r & 0xffffffff;
 }
 
+static unsigned
+mantissa_of(unsigned fmt)
+{
+    return fmt == FM_F64 ? 52 : fmt == FM_F32 ? 23 : fmt == FM_F16 ? 10 : fmt == FM_BF16 ? 7 : 0;
+}
+
 typedef struct noise { /* of cvt.rs */
     uint32_t bits;
     unsigned n;
 } noise;
+
+/* float64 and bfloat16 hand the NaN on, its payload cut or widened; to the others it is one NaN. false: not so here. */
+static bool
+same_nan(const tx_ptx_env *e, const tx_ptx_ty *s, uint64_t code, uint64_t *to)
+{
+    const tx_ptx_ty *t = &e->k->out_t[0];
+    unsigned from_bits, to_bits;
+    if (t->lanes > 1 || HAS(sat) || !tx_ptx_is_nan(s->fmt, code))
+        return false;
+    if (HAS(ftz) && s->fmt == FM_F32)
+        code = tx_ptx_nan(FM_F32);
+    if (s->fmt == FM_BF16 && t->fmt == FM_F32 && !HAS(ftz))
+        return *to = code << 16, true;
+    if (s->fmt != FM_F64 && t->fmt != FM_F64)
+        return false;
+    if (!(from_bits = mantissa_of(s->fmt)) || !(to_bits = mantissa_of(t->fmt)))
+        return false;
+    uint64_t payload = code & tx_ones(from_bits), sign = code >> (s->bits - 1) & 1;
+    payload = to_bits >= from_bits ? payload << (to_bits - from_bits) : payload >> (from_bits - to_bits);
+    *to = sign << (t->bits - 1) | (tx_ones(t->bits - 1u) & ~tx_ones(to_bits)) | 1ull << (to_bits - 1) | payload;
+    return true;
+}
 
 static uint64_t
 float_to_float(const tx_ptx_env *e, const tx_ptx_ty *s, uint64_t code, double scale, noise r)
@@ -72,8 +100,11 @@ float_to_float(const tx_ptx_env *e, const tx_ptx_ty *s, uint64_t code, double sc
     const tx_ptx_ty *t = &e->k->out_t[0];
     unsigned rnd = tx_ptx_rnd_of(e->k);
     tx_ptx_num v;
-    if (HAS(ftz) && s->fmt == FM_F32)
+    uint64_t nan;
+    if (HAS(ftz) && s->fmt == FM_F32 && t->fmt != FM_F16)
         code = tx_ptx_flush(FM_F32, code);
+    if (same_nan(e, s, code, &nan))
+        return nan;
     if (t->fmt == FM_TF32 && rnd == RND_RNA)
         return rna_tf32(e, code);
     v = (tx_ptx_num){tx_ptx_decode(s->fmt, code) * scale, 0, 0};
@@ -84,7 +115,9 @@ float_to_float(const tx_ptx_env *e, const tx_ptx_ty *s, uint64_t code, double sc
     if (HAS(relu) && v.h <= 0)
         v.h = 0;
     uint64_t c = tx_ptx_round(t->fmt, v, rnd, HAS(satfinite), r.bits, r.n);
-    return HAS(ftz) && t->fmt == FM_F32 ? tx_ptx_flush(FM_F32, c) : c;
+    if (HAS(ftz) && t->fmt == FM_F32 && v.h == v.h && fabs(v.h) < 0x1p-126) /* before it is rounded */
+        return (uint64_t)signbit(v.h) << 31;
+    return c;
 }
 
 static uint64_t

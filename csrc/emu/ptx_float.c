@@ -128,18 +128,53 @@ ptx_float_operand(const tx_ptx_env *e, unsigned arg, const uint64_t *in, unsigne
     return tx_ptx_decode(e->k->in_t[arg].fmt, code_of(e, arg, in, i));
 }
 
+/* What is subnormal before it is rounded is flushed, also where it would be rounded to the least normal number. */
 static uint64_t
 result(const tx_ptx_env *e, tx_ptx_num v, unsigned rnd)
 {
     unsigned fmt = e->k->out_t[0].fmt;
-    if (HAS(sat))
-        v = v.h != v.h || v.h <= 0                  ? ptx_float_number(0)
-            : v.h > 1 || (v.h * ldexp(1, v.e) >= 1) ? ptx_float_number(1)
-                                                    : v;
     if (HAS(relu) && v.h <= 0)
         v = ptx_float_number(0);
     uint64_t c = tx_ptx_round(fmt, v, rnd, false, 0, 0);
-    return HAS(ftz) ? tx_ptx_flush(fmt, c) : c;
+    if (HAS(ftz) && v.h == v.h && v.h != 0) {
+        uint64_t cut = tx_ptx_round(fmt, v, RND_RZ, false, 0, 0), none = tx_ptx_flush(fmt, cut);
+        c = none != cut || tx_ptx_decode(fmt, cut) == 0 ? none : c;
+    }
+    if (HAS(sat)) {
+        double r = tx_ptx_decode(fmt, c);
+        if (!(r > 0) || r > 1)
+            c = tx_ptx_round(fmt, ptx_float_number(r > 1), RND_RN, false, 0, 0);
+    }
+    return c;
+}
+
+static uint64_t
+double_nan(const double *x, unsigned n, double r)
+{
+    static const uint8_t order[][3] = {{0}, {1, 0}, {1, 2, 0}};
+    for (unsigned i = 0; i < n; i++)
+        if (x[order[n - 1][i]] != x[order[n - 1][i]])
+            return f64_bits(x[order[n - 1][i]]) | 1ull << 51;
+    return r != r ? 0xfff8ull << 48 : f64_bits(r);
+}
+
+double
+tx_ptx_fma_f64(double a, double b, double c)
+{
+    double x[] = {a, b, c};
+    return bits_f64(double_nan(x, 3, fma(a, b, c)));
+}
+
+/* The same for float64, whose unit hands on the NaN of an operand: of the second, else the third, else the first. */
+static uint64_t
+float_result(const tx_ptx_env *e, const uint64_t *in, tx_ptx_num v, unsigned rnd)
+{
+    double x[3];
+    if (e->k->out_t[0].fmt != FM_F64 || v.h == v.h)
+        return result(e, v, rnd);
+    for (unsigned i = 0; i < e->k->nin && i < 3; i++)
+        x[i] = bits_f64(in[i]);
+    return double_nan(x, e->k->nin < 3 ? e->k->nin : 3, (double)NAN);
 }
 
 static unsigned
@@ -167,7 +202,7 @@ ptx_float_arith(const tx_ptx_env *e, const uint64_t *in, uint64_t *out)
         double x = ptx_float_operand(e, 0, in, i), y = ptx_float_operand(e, 1, in, i);
         tx_ptx_num v = HAS(mul) ? ptx_float_fma_of(fmt, x, y, signbit(x) != signbit(y) ? -0.0 : 0.0, rnd)
                                 : ptx_float_fma_of(fmt, x, 1, HAS(sub) ? -y : y, rnd);
-        ptx_float_put(e, out, i, result(e, v, rnd));
+        ptx_float_put(e, out, i, float_result(e, in, v, rnd));
     }
 }
 TX_PTX_LANE(add)
@@ -183,12 +218,12 @@ TX_PTX_LANE(mul)
     ptx_float_arith(e, in, out);
 }
 
-/* A NaN that a copy engine put where the tensor ends. */
+/* The NaN that a copy engine puts where the tensor ends. */
 static bool
 is_outside(const tx_ptx_env *e, const uint64_t *in, unsigned i)
 {
     for (unsigned a = 0; a < 2; a++)
-        if (HAS(oob) && tx_ptx_is_nan(e->k->in_t[a].fmt, code_of(e, a, in, i)))
+        if (HAS(oob) && code_of(e, a, in, i) == 0x7ff7)
             return true;
     return false;
 }
@@ -199,7 +234,8 @@ TX_PTX_LANE(fma)
     for (unsigned i = 0; i < lanes_of(e); i++) {
         double x = ptx_float_operand(e, 0, in, i), y = ptx_float_operand(e, 1, in, i),
                z = ptx_float_operand(e, 2, in, i);
-        ptx_float_put(e, out, i, is_outside(e, in, i) ? 0 : result(e, ptx_float_fma_of(fmt, x, y, z, rnd), rnd));
+        ptx_float_put(e, out, i,
+                      is_outside(e, in, i) ? 0 : float_result(e, in, ptx_float_fma_of(fmt, x, y, z, rnd), rnd));
     }
 }
 
@@ -211,7 +247,7 @@ TX_PTX_LANE(div)
             e, isinf(x) || x != x ? ptx_float_number((double)NAN) : ptx_float_number(copysign(0, x) * copysign(1, y)),
             RND_RN);
     else
-        out[0] = result(e, ptx_float_quotient(x, y), tx_ptx_rnd_of(e->k));
+        out[0] = float_result(e, in, ptx_float_quotient(x, y), tx_ptx_rnd_of(e->k));
 }
 
 static uint64_t
@@ -219,7 +255,7 @@ choice_of(const tx_ptx_env *e, unsigned fmt, uint64_t x, uint64_t y)
 {
     double a = tx_ptx_decode(fmt, x), b = tx_ptx_decode(fmt, y);
     if (a != a || b != b)
-        return HAS(NaN) || (a != a && b != b) ? tx_ptx_nan(fmt) : a != a ? y : x;
+        return HAS(NaN) || (a != a && b != b) ? (fmt == FM_F64 ? y | 1ull << 51 : tx_ptx_nan(fmt)) : a != a ? y : x;
     bool less = a < b || (a == b && signbit(a) && !signbit(b));
     return less == HAS(min) ? x : y;
 }
@@ -272,10 +308,12 @@ approximate(const tx_ptx_env *e, unsigned fmt, uint64_t code)
     double v = tx_ptx_decode(fmt, code);
     if (fmt == FM_F32)
         return approximate_f32(e, (uint32_t)code);
+    if (fmt == FM_F64 && !HAS(ftz)) /* rsqrt, by more than the special function unit */
+        return double_nan(&v, 1, 1 / sqrt(v));
     if (fmt == FM_F64) { /* only the upper half of the code counts */
-        double x = bits_f64(code & 0xffffffff00000000ull);
-        double r = HAS(rcp) ? 1 / x : 1 / sqrt(x);
-        return r != r ? tx_ptx_nan(fmt) : tx_ptx_flush(fmt, f64_bits(r) & 0xffffffff00000000ull);
+        double x = bits_f64(tx_ptx_flush(fmt, code & 0xffffffff00000000ull));
+        double r = HAS(rcp) ? 1 / x : x == 0 ? copysign((double)INFINITY, x) : 1 / sqrt(x);
+        return r != r ? 0x7fffffffull << 32 : tx_ptx_flush(fmt, f64_bits(r) & 0xffffffff00000000ull);
     }
     return result(e, ptx_float_number(HAS(ex2) ? exp2(v) : tanh(v)), RND_RN);
 }
@@ -290,7 +328,9 @@ TX_PTX_LANE(unary)
     uint64_t sign = 1ull << (t->bits - 1);
     for (unsigned i = 0; i < t->lanes; i++) {
         uint64_t c = code_of(e, 0, in, i);
-        if (HAS(abs))
+        if (tx_ptx_is_nan(t->fmt, c) && (HAS(abs) || HAS(neg))) /* a float64 keeps its sign, too */
+            c = t->fmt == FM_F64 ? c | 1ull << 51 : tx_ptx_nan(t->fmt);
+        else if (HAS(abs))
             c &= ~sign;
         else if (HAS(neg))
             c ^= sign;
@@ -298,7 +338,7 @@ TX_PTX_LANE(unary)
             c = approximate(e, t->fmt, c);
         else {
             double v = tx_ptx_decode(t->fmt, c);
-            c = result(e, HAS(rcp) ? ptx_float_quotient(1, v) : ptx_float_root(v), tx_ptx_rnd_of(e->k));
+            c = float_result(e, in, HAS(rcp) ? ptx_float_quotient(1, v) : ptx_float_root(v), tx_ptx_rnd_of(e->k));
         }
         ptx_float_put(e, out, i, c);
     }
@@ -319,7 +359,7 @@ TX_PTX_LANE(testp)
              : HAS(infinite)   ? isinf(x)
              : HAS(number)     ? x == x
              : HAS(notanumber) ? x != x
-             : HAS(normal)     ? isfinite(x) && x != 0 && !small
+             : HAS(normal)     ? isfinite(x) && !small /* zeros are, too */
                                : small;
 }
 

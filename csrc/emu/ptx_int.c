@@ -1,5 +1,6 @@
 /* PTX instructions on integers, bits and predicates: one lane each. Values come cut to the width of their type.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "emu/async.h"
 #include "emu/ptx_list.h"
 
 #define HAS(t) tx_has_tok(e->k, TK_##t)
@@ -85,7 +86,7 @@ TX_PTX_LANE(idiv)
     const tx_ptx_ty *t = &e->k->in_t[0];
     bool rem = HAS(rem);
     if (in[1] == 0)
-        out[0] = rem ? in[0] : ~0ull;
+        out[0] = ~0ull;
     else if (t->cls == 'u')
         out[0] = rem ? in[0] % in[1] : in[0] / in[1];
     else {
@@ -205,10 +206,17 @@ TX_PTX_LANE(brev)
     out[0] = r;
 }
 
+/* A place or a length: of 32 bits its low byte, of 64 all of it (measured on an H200). */
+static unsigned
+field_place(const tx_ptx_ty *t, uint64_t v)
+{
+    return t->bits == 64 ? (v & 0xffffffff) > 255 ? 255 : v & 0xff : v & 0xff;
+}
+
 TX_PTX_LANE(bfe)
 {
     const tx_ptx_ty *t = &e->k->in_t[0];
-    unsigned pos = in[1] & 0xff, len = in[2] & 0xff, last = pos + len - 1;
+    unsigned pos = field_place(t, in[1]), len = field_place(t, in[2]), last = pos + len - 1;
     uint64_t v = pos >= t->bits ? 0 : in[0] >> pos & (len ? tx_ones(len) : 0), sign = 0;
     if (t->cls == 's' && len) {
         sign = in[0] >> (last < t->bits ? last : t->bits - 1u) & 1;
@@ -221,7 +229,8 @@ TX_PTX_LANE(bfe)
 
 TX_PTX_LANE(bfi)
 {
-    unsigned bits = e->k->in_t[0].bits, pos = in[2] & 0xff, len = in[3] & 0xff;
+    const tx_ptx_ty *t = &e->k->in_t[0];
+    unsigned bits = t->bits, pos = field_place(t, in[2]), len = field_place(t, in[3]);
     uint64_t mask = pos >= bits || !len ? 0 : tx_ones(len) << pos;
     out[0] = (in[1] & ~mask) | (pos >= bits ? 0 : in[0] << pos & mask);
 }
@@ -347,7 +356,9 @@ TX_PTX_LANE(mapa)
 {
     uint64_t a = e->k->out_t[0].bits == 32 ? in[0] : tx_ptx_window(e->vm, in[0]);
     a = (a & 0xffffff) | in[1] << 24;
-    out[0] = e->k->out_t[0].bits == 32 ? a : tx_ptx_pointer(e->vm, a);
+    out[0] = e->k->out_t[0].bits == 32
+                 ? a
+                 : tx_cluster_pointer(e->vm, (uint32_t)(a >> 24), (int64_t)(a & 0xffffff) - TX_SYSTEM_BYTES);
 }
 
 TX_PTX_LANE(getctarank)
