@@ -161,8 +161,13 @@ render_chain(tx_sb *out, const tx_ctx *c, const tx_span_info *s)
         const tx_span_info *at = tx_span_at(c, s->inlined_at);
         const tx_file *f = &c->files.at[at->file];
 
-        if (n == RENDER_MAX_CHAIN) {
-            tx_sb_puts(out, "  ... inlined from more calls\n");
+        if (n == RENDER_MAX_CHAIN) { /* the kernel's own line is told in any case */
+            int more = 1;
+            for (; at->inlined_at && more < TX_MAX_INLINE_DEPTH; more++)
+                at = tx_span_at(c, at->inlined_at);
+            f = &c->files.at[at->file];
+            tx_sb_f(out, "  ... inlined through %d more call%s from %s() at %s:%u\n", more, more == 1 ? "" : "s",
+                    at->function ? at->function->text : "?", f->name ? f->name->text : "<unknown>", at->line);
             return;
         }
         tx_sb_f(out, "  in %s(), inlined from %s() at %s:%u\n", s->function ? s->function->text : "?",
