@@ -238,7 +238,7 @@ tm_check_row(const tm_checker *k, const char *what, int64_t nelem)
     const tx_tensormap *t = k->t;
     int64_t nbytes;
 
-    if (!tm_known(nelem) || !tm_known(t->interleave) || t->interleave != 0)
+    if (!tm_known(nelem) || !tm_known(t->interleave) || (t->interleave != 0 && t->dtype >= TX_TM_16U4_ALIGN8B))
         return true;
     if (t->dtype == TX_TM_16U4_ALIGN8B && nelem % 32 != 0)
         return tm_wrong(k, "%s is %" PRId64 ", expected a multiple of 32 for %s", what, nelem, tm_types[t->dtype].name);
@@ -246,7 +246,7 @@ tm_check_row(const tm_checker *k, const char *what, int64_t nelem)
     if (nbytes % 16 != 0)
         return tm_wrong(k, "%s is %" PRId64 ", which is %" PRId64 " bytes of %s, expected a multiple of 16 bytes", what,
                         nelem, nbytes, tm_types[t->dtype].name);
-    if (tm_known(t->swizzle) && t->swizzle > 0 && nbytes > width[t->swizzle])
+    if (t->interleave == 0 && tm_known(t->swizzle) && t->swizzle > 0 && nbytes > width[t->swizzle])
         return tm_wrong(k,
                         "%s is %" PRId64 ", which is %" PRId64 " bytes of %s, expected at most %d bytes for swizzle %d",
                         what, nelem, nbytes, tm_types[t->dtype].name, width[t->swizzle], (int)t->swizzle);

@@ -123,3 +123,19 @@ def test_notes_of_the_driver_do_not_matter():
     fields = random_fields(random.Random(2))
     data = _core.tensormap_encode(64, fields, 0, "tirx")
     assert _core.tensormap_decode(data[:64] + bytes(64)) == (64, fields)
+
+
+@pytest.mark.parametrize("interleave, swizzle", [(0, 0), (1, 0), (1, 3), (2, 1)])
+@pytest.mark.parametrize("im2col", [False, True])
+def test_rows_of_16_bytes_in_interleaved_maps_too(interleave, swizzle, im2col):
+    """So the driver: 169 calls of 259 with such maps were refused, all those with other rows."""
+
+    def encode(row):
+        box, corners = ((), ((0, 0), (0, 0), row, 8)) if im2col else ((row, 2, 2, 1), ((), (), 0, 0))
+        fields = (im2col, 1, (8, 4, 4, 2), (128, 512, 2048), box, (1,) * 4, *corners, interleave, swizzle, 0, 0)
+        return _core.tensormap_encode(4096, fields, 90, "rules")
+
+    encode(8)
+    for row in (1, 4, 12):
+        with pytest.raises(ValueError, match="expected a multiple of 16 bytes"):
+            encode(row)
