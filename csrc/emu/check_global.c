@@ -45,19 +45,21 @@ struct global_place {
 typedef struct global_record {
     uint32_t *cta, *who, *time;
 } global_record;
-/* Memory that is only written: 32 granules, of which most often one or two warps write a run each. */
+/* Memory that is only written: blocks of 32 granules, of which most often one warp writes all, or two write a run each. */
 enum { BLOCK = 32, RUNS = 2 };
 typedef struct global_run {
     uint32_t cta, who, time; /* of the first granule; 1 << shift granules a lane */
     uint8_t first, last, shift;
+    bool more; /* of a block's first run: look at the others */
 } global_run;
-typedef struct global_block {
-    global_run run[RUNS];
-    uint32_t *each; /* instead, cta, who and time of every granule */
-} global_block;
+typedef struct global_each { /* instead: every granule */
+    struct global_each *next;
+    uint32_t cta[BLOCK], who[BLOCK], time[BLOCK];
+} global_each;
 struct tx_global {
     global_record w, r, t; /* plain writes, reads, strong operations */
-    global_block *block;   /* instead of w */
+    global_run *run[RUNS]; /* instead of w, by block; what nobody touches of this and the next costs nothing */
+    global_each **each, *last;
     uint64_t n;
 };
 
@@ -70,6 +72,15 @@ record_new(global_record *r, uint64_t n)
     if (r->cta)
         r->who = r->cta + n, r->time = r->who + n;
     return r->cta != NULL;
+}
+
+static bool
+blocks_new(tx_global *g, uint64_t n)
+{
+    for (int k = 0; k < RUNS; k++)
+        if (!(g->run[k] = tx_calloc(n / BLOCK + 1, sizeof *g->run[k])))
+            return false;
+    return (g->each = tx_calloc(n / BLOCK + 1, sizeof *g->each)) != NULL;
 }
 
 /* Can engines write there? They need what threads have read, and threads what engines do. */
@@ -100,8 +111,7 @@ tx_global_start(tx_vm *vm)
         if (!g || (n && m->read && !record_new(&g->r, n)))
             return false;
         if (n && m->written &&
-            ((plain ? !(g->block = tx_calloc(n / BLOCK + 1, sizeof *g->block)) : !record_new(&g->w, n)) ||
-             (m->pointed && !record_new(&g->t, n))))
+            ((plain ? !blocks_new(g, n) : !record_new(&g->w, n)) || (m->pointed && !record_new(&g->t, n))))
             return false;
         g->n = n;
     }
@@ -113,9 +123,13 @@ tx_global_end(tx_vm *vm)
 {
     for (uint32_t i = 0; vm->globals && i < vm->p->nmems; i++)
         if (vm->globals[i]) {
-            for (uint64_t b = 0; vm->globals[i]->block && b <= vm->globals[i]->n / BLOCK; b++)
-                tx_free(vm->globals[i]->block[b].each);
-            tx_free(vm->globals[i]->block);
+            for (global_each *e = vm->globals[i]->last, *next; e; e = next) {
+                next = e->next;
+                tx_free(e);
+            }
+            tx_free(vm->globals[i]->each);
+            for (int k = 0; k < RUNS; k++)
+                tx_free(vm->globals[i]->run[k]);
             tx_free(vm->globals[i]->w.cta);
             tx_free(vm->globals[i]->r.cta);
             tx_free(vm->globals[i]->t.cta);
@@ -386,75 +400,127 @@ static tx_global_last
 last_write(const tx_global *m, uint64_t g)
 {
     tx_global_last none = {0, 0, 0};
-    if (!m->block && !m->w.time)
+    if (!m->each && !m->w.time)
         return none;
-    if (!m->block) {
+    if (!m->each) {
         tx_global_last l = {m->w.cta[g], m->w.who[g], m->w.time[g]};
         return l;
     }
-    const global_block *b = &m->block[g / BLOCK];
+    uint64_t b = g / BLOCK;
     uint32_t i = g % BLOCK;
-    if (b->each) {
-        tx_global_last l = {b->each[i], b->each[BLOCK + i], b->each[2 * BLOCK + i]};
+    const global_each *e = m->run[0][b].more ? m->each[b] : NULL;
+    if (e) {
+        tx_global_last l = {e->cta[i], e->who[i], e->time[i]};
         return l;
     }
-    for (int k = 0; k < RUNS; k++)
-        if (b->run[k].time && i >= b->run[k].first && i <= b->run[k].last)
-            return run_at(&b->run[k], i);
+    for (int k = 0; k < (m->run[0][b].more ? RUNS : 1); k++)
+        if (m->run[k][b].time && i >= m->run[k][b].first && i <= m->run[k][b].last)
+            return run_at(&m->run[k][b], i);
     return none;
 }
 
 static bool
 note_write(tx_global *m, uint64_t g, uint32_t cta, uint32_t who, uint32_t time)
 {
-    if (!m->block) {
+    if (!m->each) {
         m->w.cta[g] = cta, m->w.who[g] = who, m->w.time[g] = time;
         return true;
     }
-    global_block *b = &m->block[g / BLOCK];
+    uint64_t b = g / BLOCK;
     uint32_t i = g % BLOCK;
-    if (!b->each) {
-        uint32_t *each = tx_calloc(3 * BLOCK, sizeof *each);
-        if (!each)
+    global_each *e = m->each[b];
+    if (!e) {
+        if (!(e = tx_calloc(1, sizeof *e)))
             return false;
         for (int k = 0; k < RUNS; k++)
-            for (uint32_t at = b->run[k].first; b->run[k].time && at <= b->run[k].last; at++) {
-                tx_global_last l = run_at(&b->run[k], at);
-                each[at] = (uint32_t)l.cta, each[BLOCK + at] = l.who, each[2 * BLOCK + at] = l.time;
+            for (uint32_t at = m->run[k][b].first; m->run[k][b].time && at <= m->run[k][b].last; at++) {
+                tx_global_last l = run_at(&m->run[k][b], at);
+                e->cta[at] = (uint32_t)l.cta, e->who[at] = l.who, e->time[at] = l.time;
             }
-        b->each = each;
+        e->next = m->last;
+        m->each[b] = m->last = e;
+        m->run[0][b].more = true;
     }
-    b->each[i] = cta, b->each[BLOCK + i] = who, b->each[2 * BLOCK + i] = time;
+    e->cta[i] = cta, e->who[i] = who, e->time[i] = time;
     return true;
 }
 
-/* A run of granules that nobody has written, in blocks with room for it. */
+/* Where a run can go: in place of one by the same threads, or beside those that it does not overlap. -1: nowhere. */
+static int
+run_room(const tx_global *m, uint64_t b, uint32_t first, uint32_t size, uint32_t cta, uint32_t who, uint8_t shift)
+{
+    int room = -1;
+    if (m->run[0][b].more && m->each[b])
+        return -1;
+    for (int k = RUNS - 1; k >= 0; k--) {
+        const global_run *r = &m->run[k][b];
+        if (k && !m->run[0][b].more)
+            room = k;
+        else if (!r->time || (r->cta == cta && (r->who ^ who) >> TX_WHO_THREAD == 0 && r->first == first &&
+                              r->last == first + size - 1 && r->shift == shift))
+            room = k;
+        else if (r->first < first + size && r->last >= first)
+            return -1;
+    }
+    return room;
+}
+
+/* A run of granules that nobody else has written, in blocks with room for it. */
 static bool
 note_run(tx_global *m, uint64_t g, uint64_t n, uint32_t per, uint32_t cta, uint32_t who, uint32_t time)
 {
     uint8_t shift = per == 1 ? 0 : per == 2 ? 1 : per == 4 ? 2 : 3;
+    if (n == BLOCK && g % BLOCK == 0 && !m->run[0][g / BLOCK].time) {
+        m->run[0][g / BLOCK] = (global_run){cta, who, time, 0, BLOCK - 1, 0, m->run[0][g / BLOCK].more};
+        return !m->run[0][g / BLOCK].more;
+    }
     for (int put = 0; put < 2; put++) /* look, then do */
         for (uint64_t at = g; at < g + n;) {
-            global_block *b = &m->block[at / BLOCK];
-            uint32_t first = at % BLOCK, room = BLOCK - first, size = g + n - at < room ? (uint32_t)(g + n - at) : room;
-            int free = -1;
-            for (int k = RUNS - 1; k >= 0; k--) {
-                if (!b->run[k].time)
-                    free = k;
-                else if (b->run[k].first < first + size && b->run[k].last >= first)
-                    return false;
-            }
-            if (b->each || free < 0 || (at - g) % per)
+            uint64_t b = at / BLOCK;
+            uint32_t first = at % BLOCK, room = BLOCK - first, size = g + n - at < room ? (uint32_t)(g + n - at) : room,
+                     mine = who + (uint32_t)((at - g) >> shift << TX_WHO_THREAD);
+            int k = run_room(m, b, first, size, cta, mine, shift);
+            if (k < 0 || (at - g) % per)
                 return false;
-            if (put)
-                b->run[free] = (global_run){cta,
-                                            who + (uint32_t)((at - g) >> shift << TX_WHO_THREAD),
-                                            time,
-                                            (uint8_t)first,
-                                            (uint8_t)(first + size - 1),
-                                            shift};
+            if (put) {
+                bool more = m->run[0][b].more || k;
+                m->run[k][b] = (global_run){cta, mine, time, (uint8_t)first, (uint8_t)(first + size - 1), shift, false};
+                m->run[0][b].more = more;
+            }
             at += size;
         }
+    return true;
+}
+
+/* Are these granules' records, if there are any, all of the lane that comes, or of what its CTA's threads have all seen? */
+static bool
+own_records(const global_record *r, uint64_t g, uint32_t n, uint8_t shift, uint32_t cta, uint32_t first, uint32_t floor)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; r->time && i < n; i++) {
+        bool same = r->who[g + i] >> TX_WHO_THREAD == first + (i >> shift);
+        others |= r->time[g + i] && (r->cta[g + i] != cta || (!same && r->time[g + i] >= floor));
+    }
+    return !others;
+}
+
+/* A warp's ordinary access in memory with records of its own, where nothing of others is near. */
+static bool
+note_own(tx_global *m, uint64_t g, uint32_t n, uint32_t per, bool write, uint32_t cta, uint32_t who, const tx_epoch *e)
+{
+    uint8_t shift = per == 1 ? 0 : per == 2 ? 1 : per == 4 ? 2 : 3;
+    uint32_t first = who >> TX_WHO_THREAD;
+    if (1u << shift != per || !own_records(&m->w, g, n, shift, cta, first, e->floor) ||
+        !own_records(&m->t, g, n, shift, cta, first, e->floor) ||
+        (write && !own_records(&m->r, g, n, shift, cta, first, e->floor)))
+        return false;
+    const global_record *to = write ? &m->w : &m->r;
+    for (uint32_t i = 0; to->time && i < n; i++)
+        to->cta[g + i] = cta, to->who[g + i] = who + ((i >> shift) << TX_WHO_THREAD), to->time[g + i] = e->now;
+    if (write && m->r.time)
+        memset(m->r.time + g, 0, n * sizeof *m->r.time);
+    if (write && m->t.time)
+        memset(m->t.time + g, 0, n * sizeof *m->t.time);
     return true;
 }
 
@@ -558,7 +624,7 @@ global_one(const tx_access *a, tx_global *m, uint32_t lane, int64_t off)
             !against(a, last_of(&m->t, i), lane, off, me, false) ||
             (write && !against(a, last_of(&m->r, i), lane, off, me, true)))
             return false;
-        if (write && !strong && (m->block || m->w.time) && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
+        if (write && !strong && (m->each || m->w.time) && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
             return tx_vm_nomem(vm), false;
         const global_record *to = write ? &m->t : &m->r;
         if ((write || !strong) && !(write && !strong) && to->time)
@@ -582,12 +648,15 @@ tx_global_range(const tx_access *a, int64_t off)
     const tx_cta *cta = a->f->warp->cta;
     unsigned shift = a->vm->p->global_shift, per = a->size >> shift;
     uint64_t g = (uint64_t)(off + a->vm->mem[a->mem].before) >> shift, n = (uint64_t)TX_LANES * per;
-    if (a->kind == TX_WRITE && per && g + n <= m->n && m->block &&
-        !(a->vm->engine_cells && a->vm->engine_cells[a->mem]) &&
-        note_run(m, g, n, per, (uint32_t)cta->linear,
-                 tx_order_thread(cta, a->f->warp->index * TX_LANES) << TX_WHO_THREAD | (a->site & SITE),
-                 tx_shadow_order(cta)->e.now))
-        return true;
+    const tx_order *o = tx_shadow_order(cta);
+    uint32_t who = tx_order_thread(cta, a->f->warp->index * TX_LANES) << TX_WHO_THREAD | (a->site & SITE);
+    if (per && g + n <= m->n && !(a->vm->engine_cells && a->vm->engine_cells[a->mem]) && !a->strength &&
+        a->kind != TX_ATOMIC) {
+        if (m->each ? a->kind == TX_WRITE && note_run(m, g, n, per, (uint32_t)cta->linear, who, o->e.now)
+                    : o->nctas == 1 &&
+                          note_own(m, g, (uint32_t)n, per, a->kind == TX_WRITE, (uint32_t)cta->linear, who, &o->e))
+            return true;
+    }
     for (uint32_t lane = 0; lane < TX_LANES; lane++)
         if (!global_one(a, m, lane, off + (int64_t)lane * a->size))
             return false;

@@ -847,14 +847,15 @@ race_point(const tx_access *a, int64_t off, uint32_t lanes)
         easy = s->wtime[g + i] >= s->start && s->wtime[g + i] < s->order->e.floor && !(s->rtime[g + i] >> 31);
     if (easy) {
         uint32_t thread = a->f->warp->index * TX_LANES + tx_first_lane(lanes), who = stamp(a, thread);
-        uint32_t more = lanes & (lanes - 1) ? TX_WHO_LANES : 0;
+        uint32_t more = lanes & (lanes - 1) ? TX_WHO_LANES : 0, floor = s->order->e.floor, now = s->order->e.now,
+                 *rwho = s->rwho + g, *rtime = s->rtime + g;
         for (uint32_t i = 0; i < n; i++) {
-            uint32_t old = s->rwho[g + i], diff = (old >> TX_WHO_THREAD) ^ thread;
-            if (s->rtime[g + i] < s->order->e.floor)
-                s->rwho[g + i] = who | more;
+            uint32_t old = rwho[i], diff = (old >> TX_WHO_THREAD) ^ thread;
+            if (rtime[i] < floor)
+                rwho[i] = who | more;
             else
-                s->rwho[g + i] = old | more | (diff ? TX_WHO_LANES : 0) | (diff >> 5 ? TX_WHO_WARPS : 0);
-            s->rtime[g + i] = s->order->e.now;
+                rwho[i] = old | more | (diff ? TX_WHO_LANES : 0) | (diff >> 5 ? TX_WHO_WARPS : 0);
+            rtime[i] = now;
         }
         return true;
     }

@@ -13,6 +13,11 @@
 
 #include "emu/lanes.h"
 
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE inline
+#endif
 #define S(r) ((tx_slot *)(void *)(R + in->r))
 #define ROW(T, r) ((T *)(void *)(R + in->r))
 
@@ -862,19 +867,20 @@ return TX_RUN_YIELD;
 /* ---- shadow of shared memory: the common cases (check_race.c has the rules) ---------------------------------------- */
 
 /* n granules (32 << shift of them), read by lane i >> shift. Nothing to report and the records can be merged: true. */
-static bool
-shadow_read(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32_t *rwho, uint32_t n, uint32_t shift,
-            const tx_epoch *e, uint32_t who)
+static ALWAYS_INLINE bool
+shadow_read_of(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32_t *rwho, const uint32_t n,
+               const uint32_t shift, const tx_epoch *e, uint32_t who)
 {
-    uint32_t bad = 0, floor = e->floor, now = e->now, start = e->start;
-    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
-    {
-        uint32_t mine = who + ((i >> shift) << TX_WHO_THREAD);
-        uint32_t other = (wwho[i] ^ mine) >> TX_WHO_THREAD;
-        bad |= wtime[i] < start ? 1u : 0u;
-        bad |= rtime[i] >> 31; /* an engine reads it, or has */
-        bad |= (wtime[i] >= floor) & (other != 0) ? 1u : 0u;
-    }
+    uint32_t bad = 0, closer = 0, floor = e->floor, now = e->now, start = e->start;
+    _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++) closer |= wtime[i] - start >= floor - start ? 1u : 0u;
+    if (closer)
+        _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
+        {
+            uint32_t mine = who + ((i >> shift) << TX_WHO_THREAD);
+            uint32_t other = (wwho[i] ^ mine) >> TX_WHO_THREAD;
+            bad |= wtime[i] < start ? 1u : 0u;
+            bad |= (wtime[i] >= floor) & (other != 0) ? 1u : 0u;
+        }
     if (bad)
         return false;
     _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
@@ -890,9 +896,19 @@ shadow_read(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32
     return true;
 }
 
+/* Where engines read there are other records, too, and these two are not called. */
 static bool
-shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *rwho, uint32_t n, uint32_t shift,
-             const tx_epoch *e, uint32_t who)
+shadow_read(const uint32_t *wtime, const uint32_t *wwho, uint32_t *rtime, uint32_t *rwho, uint32_t n, uint32_t shift,
+            const tx_epoch *e, uint32_t who)
+{
+    if (n == TX_LANES && shift == 0)
+        return shadow_read_of(wtime, wwho, rtime, rwho, TX_LANES, 0, e, who);
+    return shadow_read_of(wtime, wwho, rtime, rwho, n, shift, e, who);
+}
+
+static ALWAYS_INLINE bool
+shadow_write_of(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *rwho, const uint32_t n,
+                const uint32_t shift, const tx_epoch *e, uint32_t who)
 {
     uint32_t bad = 0, floor = e->floor, now = e->now;
     _Pragma("GCC ivdep") for (uint32_t i = 0; i < n; i++)
@@ -914,11 +930,21 @@ shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *r
     return true;
 }
 
+static bool
+shadow_write(uint32_t *wtime, uint32_t *wwho, uint32_t *rtime, const uint32_t *rwho, uint32_t n, uint32_t shift,
+             const tx_epoch *e, uint32_t who)
+{
+    if (n == TX_LANES && shift == 0)
+        return shadow_write_of(wtime, wwho, rtime, rwho, TX_LANES, 0, e, who);
+    return shadow_write_of(wtime, wwho, rtime, rwho, n, shift, e, who);
+}
+
 #include "emu/run_matrix.h"
 
 const tx_isa TX_ISA_NAME = {TX_ISA_TEXT,  TX_ISA_RUN, shadow_read,  shadow_write,  widen,
                             widen_turned, multiply,   within_exact, fragment_rows, later_times};
 
+#undef ALWAYS_INLINE
 #undef S
 #undef THREADED
 #undef ROW

@@ -61,12 +61,6 @@ widen_turned(float *restrict d, uint32_t n, const uint8_t *const *rows, bool bf1
         widen(d + (size_t)k * n, (const uint8_t *)h[k], bf16);
 }
 
-#if defined(__GNUC__)
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-#else
-#define ALWAYS_INLINE inline
-#endif
-
 /* A block of some rows and columns stays in registers; k ascending for each element. */
 #if defined(__AVX512F__)
 enum { BLOCK_ROWS = 8, BLOCK_PANELS = 2 };
@@ -174,7 +168,6 @@ within_exact(const float *v, uint32_t n)
 
 #undef ADD_PRODUCT
 #undef UNROLLED
-#undef ALWAYS_INLINE
 
 static void
 fragment_rows(float *restrict d, uint32_t n, float *restrict even, float *restrict odd, bool to_registers)
