@@ -249,3 +249,18 @@ def test_relaxed_arrivals_without_it_are_races(fence):
 def test_what_is_written_behind_the_fence_is_a_race():
     body = RELAXED.format(fence='T.ptx["fence.acq_rel.cluster"]()\nsm[tx] = A[cl, rank, tx] + 1')
     assert reported(body).kind == "race"
+
+
+@pytest.mark.parametrize("form", ["mapa.u64", "mapa.shared::cluster.u64"])
+@pytest.mark.parametrize("who", ["next", "T.cast(rank, 'uint32')"])
+def test_the_low_half_of_a_mapped_pointer_is_a_shared_address(form, who):
+    body = f"""p: T.uint64
+sm[tx] = A[cl, rank, tx]
+T.cuda.cluster_sync()
+T.ptx["{form}"](p, sm.ptr_to([tx]), {who})
+T.ptx["ld.shared::cluster.s32"](v[0], T.cuda.smem_addr_from_uint64(p))
+B[cl, rank, tx] = v[0]
+T.ptx["ld.s32"](v[0], p)
+B[cl, rank, tx] += v[0]
+T.cuda.cluster_sync()"""
+    right(body, lambda a: 2 * (np.roll(a, -1, 1) if who == "next" else a))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tirx
+from tirx.script import tirx as T
 
 HEAD = "from tirx.script import tirx as T\n@T.prim_func\n"
 
@@ -162,3 +163,25 @@ def test_reports():
     assert e.kind == "out_of_bounds"
     e = report(one, "T.ptx.bar.sync(T.uint32(1), T.uint32(33))", a)
     assert e.kind == "barrier"
+
+
+def test_local_memory_has_addresses_of_its_own(nvrtc):
+    """A pointer to an array of a thread is generic; ld.local and st.local take what cvta makes of it."""
+
+    @T.prim_func
+    def k(A: T.Buffer((32,), "uint32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        own = T.alloc_local((4,), "uint32")
+        v: T.uint32
+        for i in range(4):
+            own[i] = A[tx]
+        T.ptx["ld.local.u32"](v, T.address_of(own[1]))
+        T.ptx["st.local.u32"](T.address_of(own[2]), v + T.uint32(1))
+        A[tx] = own[2]
+
+    source = tirx.compile(k, target="cuda:sm_90").source
+    assert source.count("(const void*)__cvta_generic_to_local(&own") == 2
+    a = np.arange(32, dtype="uint32")
+    tirx.compile(k, target="cpu")(a)
+    assert (a == np.arange(32) + 1).all()
