@@ -216,7 +216,7 @@ def attention(
                 for i in T.unroll(BN // 2):
                     query, key = T.cuda.wgmma.place(i)
                     last: T.let = T.min(Lk - 1, first + query + Lk - Lq) if CAUSAL else Lk - 1
-                    S[i] = T.if_then_else(j * BN + key <= last, S[i], -T.infinity("float32"))
+                    S[i] = T.Select(j * BN + key <= last, S[i], -T.infinity("float32"))
             for r in T.unroll(2):
                 new: T.float32 = S[2 * r]
                 for i in T.unroll(BN // 8):
