@@ -301,7 +301,7 @@ note_unwritten(const tx_access *a, tx_shadow *s, uint32_t lane, int64_t off, uin
     tx_report_agent(vm, r, a->f, lane, a->site, "load");
     tx_report_element(vm, r, a->f, lane, a->site, off);
     tx_report_text(r, "load of %s%s, which nobody has written", r->buffer, r->element);
-    vm->unwritten.set = true;
+    vm->unwritten.set = true, vm->unwritten.atomic = a->kind == TX_ATOMIC;
     vm->unwritten.report = *r;
     vm->unwritten.cta = a->f->warp->cta;
     vm->unwritten.granule = g, vm->unwritten.thread = thread, vm->unwritten.site = a->site;
@@ -431,6 +431,7 @@ race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t of
         if (a->kind == TX_READ)
             return true;
     } else if (a->vm->unwritten.set && a->vm->unwritten.granule == g && a->vm->unwritten.cta == cta &&
+               !(a->kind == TX_ATOMIC && a->vm->unwritten.atomic) &&
                !tx_order_seen(s->order, thread, a->vm->unwritten.thread, a->vm->unwritten.time)) {
         a->vm->unwritten.set = false;
         if (!report_race(a, s, lane, off, who_of(a->vm->unwritten.thread, a->vm->unwritten.site, false),

@@ -378,7 +378,7 @@ struct tx_vm {          /* one worker */
     /* A read of shared memory that nobody has written yet: it becomes a race if another thread writes before anything orders
      * the two, else it is reported as it is. */
     struct {
-        bool set;
+        bool set, atomic;
         tx_cta *cta;
         uint32_t granule, thread, site, time;
         tx_emu_report report;
