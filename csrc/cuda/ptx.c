@@ -65,12 +65,28 @@ narrow_address(const char *space)
     return strncmp(space, "shared", 6) == 0 || strcmp(space, "tmem") == 0;
 }
 
+/* Bytes that the text adds to an address (T.ptx.addr), or 0. */
+static int64_t
+displacement(const ptx_helper *h, uint32_t arg)
+{
+    const tx_node *n = h->n->arg[arg];
+    const tx_ptx_operand *o = arg < h->call->nargs ? ptx_operand_of(h, arg) : NULL;
+    int64_t by;
+
+    return o && o->kind == TX_PTX_ADDR && o->displace && n->op == TX_OP_PTR_OFFSET && tx_const_i64(n->arg[1], &by) &&
+                   by >= INT32_MIN && by <= INT32_MAX
+               ? by
+               : 0;
+}
+
 /* The value that an argument has: of a written operand the element, behind the address that the node holds. */
 static const tx_node *
 value_of(const ptx_helper *h, uint32_t arg)
 {
     const tx_node *n = h->n->arg[arg];
 
+    if (displacement(h, arg))
+        return n->arg[0];
     return arg < h->call->nargs && ptx_operand_of(h, arg)->mode != 'r' ? n->arg[0] : n;
 }
 
@@ -170,8 +186,11 @@ ptx_operand_text(ptx_helper *h, int op, uint32_t arg, bool *piped)
     bool plain = tx_ptx_count(h->row, h->call->choice, o) < 0, first = true;
 
     tx_sb_puts(&h->text, o->kind == TX_PTX_ADDR ? "[" : o->braces && !plain ? "{" : "");
-    for (; arg < h->call->nargs && h->call->op_of[arg] == op; arg++, first = false)
+    for (; arg < h->call->nargs && h->call->op_of[arg] == op; arg++, first = false) {
         tx_sb_f(&h->text, "%s%s", first ? "" : ", ", h->word[arg]);
+        if (displacement(h, arg))
+            tx_sb_f(&h->text, "+%lld", (long long)displacement(h, arg));
+    }
     if (o->composite) {
         tx_sb_puts(&h->text, ", {");
         for (first = true; arg < h->call->nargs && h->call->op_of[arg] == op + 1; arg++, first = false)
@@ -237,6 +256,9 @@ helper_name(ptx_helper *h)
                     (long long)(h->n->arg[i]->u.i < 0 ? -h->n->arg[i]->u.i : h->n->arg[i]->u.i));
         else if (tx_ptx_is_sunk(h->call, i))
             tx_sb_f(&h->name, "_sink%u", i);
+        else if (displacement(h, i))
+            tx_sb_f(&h->name, "_addr%u_%c%lld", i, displacement(h, i) < 0 ? 'm' : 'p',
+                    (long long)(displacement(h, i) < 0 ? -displacement(h, i) : displacement(h, i)));
     }
     if (h->call->guard)
         tx_sb_puts(&h->name, h->call->keep ? "_pred_keep" : "_pred");

@@ -132,6 +132,12 @@ def test_an_immediate_may_come_from_an_unrolled_loop(nvrtc):
         ("T.ptx.add.u32(u, u, u)", 'asm("add.u32 %0, %1, %2;" : "=r"(a0) : "r"(a1), "r"(a2));'),
         ("T.ptx.ld.global_.u32(u, U)", 'asm volatile("ld.global.u32 %0, [%1];" : "=r"(a0) : "l"(a1) : "memory");'),
         ("T.ptx.st.shared.u32(s, u)", 'asm volatile("st.shared.u32 [%0], %1;" :  : "r"(a0), "r"(a1) : "memory");'),
+        ("T.ptx.ld.global_.u32(u, T.ptx.addr(U, 12))", "[%1+12]"),
+        ("T.ptx.ld.global_.u32(u, T.ptx.addr(U, -4))", "[%1+-4]"),
+        ("T.ptx.ld.global_.u32(u, T.ptx.addr(U, 0))", "[%1];"),
+        ("T.ptx.st.shared.u32(T.ptx.addr(s.ptr_to([tx]), 8), u)", "[%0+8]"),
+        ("for i in T.unroll(3):\n    T.ptx.ld.global_.u32(u, T.ptx.addr(U, 4 * i))", "[%1+8]"),
+        ("T.ptx.ld.global_.u32(u, T.ptx.addr(U, 4 * tx))", "[%1];"),  # not a constant: added before
         # predicates are set inside, results selected
         ("T.ptx.selp.b32(u, u, u, tx == 3)", "{ .reg .pred b0; setp.ne.b32 b0, %3, 0; selp.b32 %0, %1, %2, b0; }"),
         ("T.ptx.selp.b32(u, u, u, 1)", "setp.ne.b32 b0, %3, 0;"),
