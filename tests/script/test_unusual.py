@@ -314,6 +314,25 @@ class Sub(CM):
 
 
 @T.inline
+def bump(c):
+    c.buffer[0] = c + 1
+    return c.buffer[0]
+
+
+@T.inline
+def post(c):
+    o: T.let = c
+    c.buffer[0] = o + 1
+    return o
+
+
+@T.inline
+def mk(x):
+    y: T.int32 = x
+    return y
+
+
+@T.inline
 def redeclared(c):
     c: T.int32 = 0
     for _ in range(3):

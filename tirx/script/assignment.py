@@ -131,7 +131,9 @@ class Assignments:
     def right_side(self, node: ast.expr) -> Any:
         self.emitted += 1
         if node.__class__ is ast.Tuple:
-            return tuple(self.elements(node.elts))  # type: ignore[attr-defined]
+            return tuple(self.elements(node.elts, True))  # type: ignore[attr-defined]
+        if node.__class__ is ast.List:
+            return self.note_made(self.elements(node.elts, True))  # type: ignore[attr-defined]
         return self.eval(node)
 
     def once(self, value: Any) -> Any:
@@ -310,7 +312,7 @@ class Assignments:
                 value = value.__class__(self.cell_element(f"{name}_{k}", v) for k, v in enumerate(value))
         elif self.builder.zone == "device" and value.__class__ in (list, tuple) and any(map(is_impure, value)):
             # what is read later must be what is read now
-            value = value.__class__(self.settled(f"{name}_{k}", v) for k, v in enumerate(value))
+            value = value.__class__(self.settled(f"{name}_{k}", v, True) for k, v in enumerate(value))
         elif self.builder.zone == "device" and value.__class__ is dict:
             for k, v in value.items():
                 value[k] = self.settled(name, v)
@@ -323,7 +325,9 @@ class Assignments:
             self.lists[id(value)] = self.note_made(value)
         self.bind_name(name, value)
 
-    def settled(self, name: str, value: Any) -> Any:
+    def settled(self, name: str, value: Any, cells: bool = False) -> Any:
+        if cells and value.__class__ is Buffer and value.is_cell and not self.is_fresh(value):
+            return self.builder.bind(name, value)
         return self.builder.bind(name, value) if value.__class__ is Expr and is_impure(value) else value
 
     def cell_element(self, name: str, value: Any) -> Any:
@@ -374,7 +378,7 @@ class Assignments:
         if not isinstance(owner, (IR, _core.Region)) and owner is not None:
             self.check_item(target, owner)
         if self.builder.zone == "device" and isinstance(owner, (list, dict)):
-            value = self.settled("v", value)
+            value = self.settled("v", value, isinstance(owner, list) and self.dialect == "g2")
         try:
             owner[index] = value
         except (TypeError, KeyError, IndexError) as e:

@@ -283,7 +283,9 @@ class Expressions:
     def set(self, node: ast.Set) -> set:
         return self.note_made(set(self.elements(node.elts)))
 
-    def elements(self, nodes: list[ast.expr]) -> list:
+    def elements(self, nodes: list[ast.expr], cells: bool = False) -> list:
+        if len(nodes) > 1 and any(map(_has_call, nodes[1:])):
+            return self.in_order(nodes, self.eval, cells, cells)
         found: list[Any] = []
         for n in nodes:
             if n.__class__ is ast.Starred:
@@ -291,6 +293,28 @@ class Expressions:
             else:
                 found.append(self.eval(n))
         return found
+
+    def in_order(self, nodes: list[ast.expr], visit: Callable[[Any], Any], cells: bool, places: bool) -> list:
+        """Values of several expressions, each as it is before the later ones are evaluated. With `cells` that goes for
+        variables, too, with `places` for elements; else they stand for themselves and may be stored into."""
+        slots: list[list[Any]] = []
+        waiting = len(self.operands)
+        try:
+            for n in nodes:
+                for x in self.spread(n) if n.__class__ is ast.Starred else (visit(n),):  # type: ignore[arg-type]
+                    slots.append([x])
+                    if (
+                        x.__class__ is Expr
+                        and (places or x.op != "LOAD")
+                        or cells
+                        and x.__class__ is Buffer
+                        and x.is_cell
+                    ):
+                        if not self.is_fresh(x):
+                            self.operands.append(slots[-1])
+        finally:
+            del self.operands[waiting:]
+        return [slot[0] for slot in slots]
 
     def spread(self, node: ast.Starred) -> Any:
         """The values of *x. Of a buffer, or a region of one, its elements in row-major order: each is a place that can
@@ -566,11 +590,15 @@ class Expressions:
     def call(self, node: ast.Call) -> Any:
         function = self.value(node.func)
         args: list[Any] = []
-        for a in node.args:
-            if a.__class__ is ast.Starred:
-                args.extend(self.spread(a))
-            else:
-                args.append(self.value(a))
+        if len(node.args) > 1 and any(map(_has_call, node.args[1:])) and not _is_lazy(function):
+            by_value = _takes_values(function)
+            args = self.in_order(node.args, self.value, by_value, by_value)
+        else:  # what is chosen from later is not taken before
+            for a in node.args:
+                if a.__class__ is ast.Starred:
+                    args.extend(self.spread(a))
+                else:
+                    args.append(self.value(a))
         if node.keywords:
             keywords: dict[str, Any] = {}
             for k in node.keywords:
@@ -674,6 +702,18 @@ class Expressions:
             raise
         finally:
             self.helper_depth -= 1
+
+
+def _is_lazy(function: Any) -> bool:
+    """Whether an operand may be left alone when the kernel runs."""
+    return getattr(function, "__name__", "") in ("if_then_else", "select", "logical_and", "logical_or")
+
+
+def _takes_values(function: Any) -> bool:
+    """Whether it computes a value of its operands, and can store into none of them."""
+    if id(function) in _REPLACED or function.__class__ is BuiltinFunctionType:
+        return True
+    return function.__class__ is FunctionType and function.__module__ == "tirx.script.ops"
 
 
 @functools.cache
