@@ -17,6 +17,7 @@ tx_block_open(tx_shadow *s, uint32_t b)
         s->wtime[g] = k->wtime, s->wwho[g] = k->wwho, s->rtime[g] = 0;
     memset(s->reads + first, 0, per);
     memset(&s->slots[(size_t)first * SLOTS], 0, (size_t)per * SLOTS * sizeof *s->slots);
+    tx_more_clear(s, first, per);
     for (uint32_t r = 0; r < k->n; r++)
         for (uint32_t g = first; g < first + per; g++) {
             if (!(k->read[r].pieces >> ((g - first) << s->shift) / BLOCK_PIECE & 1))

@@ -20,6 +20,8 @@ tx_shadow_free(tx_shadow *s)
     tx_free(s->wtime);
     tx_free(s->warps);
     tx_free(s->slots);
+    tx_free(s->more);
+    tx_map_free(&s->more_at);
     tx_free(s->reads);
     tx_free(s->reader);
     tx_free(s->block);
@@ -60,6 +62,7 @@ tx_shadow_order(const tx_cta *cta)
 }
 
 static bool tell_unwritten(tx_vm *vm);
+static void more_reset(tx_shadow *s);
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
@@ -96,6 +99,8 @@ race_begin(tx_vm *vm, tx_cta *cta)
         tx_order_begin(s->order);
     s->order->cta[per > 1 ? cta->cluster_rank : 0] = cta;
     s->start = s->order->e.start;
+    if (s->nmore)
+        more_reset(s);
     return true;
 }
 
@@ -177,6 +182,7 @@ reads_ordered(const tx_shadow *s, uint32_t thread, uint32_t g, uint32_t *by)
 static bool
 slots_ordered(const tx_shadow *s, uint32_t thread, uint32_t g, uint32_t *by)
 {
+    uint64_t at = 0;
     for (int i = 0; s->slots && i < SLOTS; i++) {
         const agent_read *r = &s->slots[(size_t)g * SLOTS + i];
         if (r->time < s->start || tx_order_seen(s->order, thread, r->who >> TX_WHO_THREAD, r->time))
@@ -184,21 +190,90 @@ slots_ordered(const tx_shadow *s, uint32_t thread, uint32_t g, uint32_t *by)
         *by = r->who;
         return false;
     }
+    if (!s->nmore || !tx_map_get(&s->more_at, g, &at))
+        return true;
+    for (; at; at = s->more[at - 1].next) {
+        const agent_read *r = &s->more[at - 1].r;
+        if (tx_order_seen(s->order, thread, r->who >> TX_WHO_THREAD, r->time))
+            continue;
+        *by = r->who;
+        return false;
+    }
     return true;
+}
+
+static void
+more_reset(tx_shadow *s)
+{
+    tx_map_free(&s->more_at);
+    memset(&s->more_at, 0, sizeof s->more_at);
+    s->nmore = s->more_free = 0;
+}
+
+/* Granules that have been written forget their readers. */
+void
+tx_more_clear(tx_shadow *s, uint32_t g, uint32_t n)
+{
+    for (uint32_t end = g + n; s->nmore && g < end; g++) {
+        uint64_t at;
+        if (!tx_map_get(&s->more_at, g, &at) || !at)
+            continue;
+        tx_map_put(&s->more_at, g, 0);
+        for (uint32_t next; at; at = next) {
+            next = s->more[at - 1].next;
+            s->more[at - 1].next = s->more_free;
+            s->more_free = (uint32_t)at;
+        }
+    }
+}
+
+static void
+note_more(tx_shadow *s, uint32_t g, agent_read r)
+{
+    uint64_t first = 0;
+    uint32_t at;
+    tx_map_get(&s->more_at, g, &first);
+    for (uint64_t k = first; k; k = s->more[k - 1].next)
+        if (s->more[k - 1].r.who >> TX_WHO_THREAD == r.who >> TX_WHO_THREAD) {
+            s->more[k - 1].r = r;
+            return;
+        }
+    if ((at = s->more_free))
+        s->more_free = s->more[at - 1].next;
+    else {
+        if (s->nmore == s->more_cap) {
+            uint32_t cap = s->more_cap ? s->more_cap * 2 : 64;
+            more_read *p = tx_realloc(s->more, cap * sizeof *p);
+            if (!p) {
+                tx_vm_nomem(s->order->vm);
+                return;
+            }
+            s->more = p, s->more_cap = cap;
+        }
+        at = ++s->nmore;
+    }
+    s->more[at - 1] = (more_read){r, (uint32_t)first};
+    if (!tx_map_put(&s->more_at, g, at))
+        tx_vm_nomem(s->order->vm);
 }
 
 void
 tx_note_slot(tx_shadow *s, uint32_t g, uint32_t time, uint32_t who)
 {
     agent_read *r = &s->slots[(size_t)g * SLOTS], *oldest = r;
+    uint32_t reader = who >> TX_WHO_THREAD;
     s->rtime[g] |= TX_TIME_CLOSER;
     for (int i = 0; i < SLOTS; i++) {
-        if (r[i].time < s->start || r[i].who >> TX_WHO_THREAD == who >> TX_WHO_THREAD) {
-            r[i] = (agent_read){time, who};
+        uint32_t other = r[i].who >> TX_WHO_THREAD;
+        if (r[i].time < s->start || other == reader ||
+            (time == s->order->e.now && reader < s->order->nthreads &&
+             tx_order_seen(s->order, reader, other, r[i].time))) {
+            r[i] = (agent_read){time, who}; /* whoever is behind this one is behind that one */
             return;
         }
         oldest = r[i].time < oldest->time ? &r[i] : oldest;
     }
+    note_more(s, g, *oldest);
     *oldest = (agent_read){time, who};
 }
 
@@ -457,8 +532,10 @@ race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t of
     s->wtime[g] = s->order->e.now;
     s->wwho[g] = who;
     s->rtime[g] = 0;
-    if (s->slots)
+    if (s->slots) {
         memset(&s->slots[(size_t)g * SLOTS], 0, SLOTS * sizeof *s->slots);
+        tx_more_clear(s, g, 1);
+    }
     return true;
 }
 
@@ -586,7 +663,7 @@ span_granules(const tx_vm *vm, const tx_span_of *s, uint32_t *from, uint32_t *to
 static bool
 like_before(const tx_vm *vm, const tx_shadow *s, uint32_t g)
 {
-    return !vm->unwritten.set && s->wtime[g] == s->wtime[g - 1] && s->wwho[g] == s->wwho[g - 1] &&
+    return !vm->unwritten.set && !s->nmore && s->wtime[g] == s->wtime[g - 1] && s->wwho[g] == s->wwho[g - 1] &&
            (s->rtime[g] | s->rtime[g - 1]) << 1 == 0 && s->reads[g] == s->reads[g - 1] &&
            memcmp(&s->slots[(size_t)g * SLOTS], &s->slots[((size_t)g - 1) * SLOTS], SLOTS * sizeof *s->slots) == 0;
 }
@@ -664,6 +741,7 @@ tx_shadow_issue_write(const tx_issue *i, const tx_span_of *at)
         for (uint32_t g = from; g < to; g++)
             s->wtime[g] = PENDING, s->wwho[g] = who, s->rtime[g] = 0;
         memset(&s->slots[(size_t)from * SLOTS], 0, (size_t)(to - from) * SLOTS * sizeof *s->slots);
+        tx_more_clear(s, from, to - from);
     }
     return true;
 }

@@ -16,6 +16,11 @@ typedef struct agent_read {
     uint32_t time, who;
 } agent_read;
 
+typedef struct more_read {
+    agent_read r;
+    uint32_t next; /* entry + 1 */
+} more_read;
+
 /* 1 KB that an engine has written as a whole: one record for all granules while nobody but engines touches it. */
 enum { BLOCK_BYTES = 1024, BLOCK_PIECE = 16, BLOCK_READS = 16 };
 typedef struct block_read {
@@ -37,13 +42,17 @@ struct tx_shadow {
     uint32_t *wtime, *wwho, *rtime, *rwho;
     warp_read *warps; /* named barriers, engines: last read of each warp, n times nwarps; else NULL */
     agent_read *slots;
-    uint8_t *reads; /* engines that are still to read, and one of them */
+    tx_map more_at; /* granule -> its first entry of `more` + 1, 0 none: readers beyond the slots */
+    more_read *more;
+    uint32_t nmore, more_cap, more_free; /* more_free: the first unused one + 1 */
+    uint8_t *reads;                      /* engines that are still to read, and one of them */
     uint32_t *reader;
     uint32_t nwarps;
     uint32_t shift;  /* log2 of a granule's bytes */
     tx_block *block; /* NULL: no engines */
 };
 
+void tx_more_clear(tx_shadow *s, uint32_t g, uint32_t n);
 void tx_note_slot(tx_shadow *s, uint32_t g, uint32_t time, uint32_t who);
 
 /* ---- check_blocks.c ---------------------------------------------------------------------------------------------- */

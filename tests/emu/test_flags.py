@@ -261,3 +261,31 @@ T.ptx.barrier.cluster.wait()"""
 def test_what_a_thread_of_the_cta_hands_on_counts():
     for schedule in SCHEDULES:
         assert run(RELAY, schedule, BARRIER)[0] == 7
+
+
+READERS = """if rank == 1:
+    T.ptx.mapa.shared__cluster.u32(there[0], T.cuda.cvta_generic_to_shared(bar.ptr_to([0])), T.uint32(0))
+    T.ptx.mapa.shared__cluster.u32(data[0], T.cuda.cvta_generic_to_shared(s.ptr_to([0])), T.uint32(0))
+    if tx < 8:
+        T.ptx.ld.shared__cluster.b32(seen[0], data[0])
+        B[tx] = T.cast(seen[0], "int32")
+    if tx >= FIRST and tx < 8:
+        T.ptx["mbarrier.arrive.release.cluster.shared::cluster.b64"](there[0])
+elif tx == 0:
+    T.cuda.mbarrier_wait(bar.ptr_to([0]), 0)
+    s[0] = 5
+T.ptx.barrier.cluster.arrive()
+T.ptx.barrier.cluster.wait()"""
+
+
+@pytest.mark.parametrize("first", [0, 1, 4])
+def test_readers_of_another_cta_are_all_kept(first):
+    """Eight threads have read; those that arrive are not all of them."""
+    head = BARRIER.replace("bar.ptr_to([0]), T.uint32(1))", f"bar.ptr_to([0]), T.uint32({8 - first}))")
+    for schedule in SCHEDULES:
+        if first == 0:
+            run(READERS.replace("FIRST", "0"), schedule, head)
+            continue
+        with pytest.raises(tirx.EmulationError) as e:
+            run(READERS.replace("FIRST", str(first)), schedule, head)
+        assert (e.value.kind, e.value.buffer, len(e.value.lines)) == ("race", "s", 2), str(e.value)
