@@ -58,7 +58,7 @@ typedef struct global_each { /* instead: every granule */
 } global_each;
 struct tx_global {
     global_record w, r, t; /* plain writes, reads, strong operations */
-    global_run *run[RUNS]; /* instead of w, by block; what nobody touches of this and the next costs nothing */
+    global_run *run[RUNS]; /* instead of w, by block; all but the first, and the next, only once they are needed */
     global_each **each, *last;
     uint64_t n;
 };
@@ -77,10 +77,18 @@ record_new(global_record *r, uint64_t n)
 static bool
 blocks_new(tx_global *g, uint64_t n)
 {
-    for (int k = 0; k < RUNS; k++)
-        if (!(g->run[k] = tx_calloc(n / BLOCK + 1, sizeof *g->run[k])))
+    g->run[0] = tx_calloc(n / BLOCK + 1, sizeof *g->run[0]);
+    return g->run[0] != NULL;
+}
+
+/* Room for what is rarely there. */
+static bool
+blocks_more(tx_global *g)
+{
+    for (int k = 1; k < RUNS; k++)
+        if (!g->run[k] && !(g->run[k] = tx_calloc(g->n / BLOCK + 1, sizeof *g->run[k])))
             return false;
-    return (g->each = tx_calloc(n / BLOCK + 1, sizeof *g->each)) != NULL;
+    return g->each || (g->each = tx_calloc(g->n / BLOCK + 1, sizeof *g->each));
 }
 
 /* Can engines write there? They need what threads have read, and threads what engines do. */
@@ -400,9 +408,9 @@ static tx_global_last
 last_write(const tx_global *m, uint64_t g)
 {
     tx_global_last none = {0, 0, 0};
-    if (!m->each && !m->w.time)
+    if (!m->run[0] && !m->w.time)
         return none;
-    if (!m->each) {
+    if (!m->run[0]) {
         tx_global_last l = {m->w.cta[g], m->w.who[g], m->w.time[g]};
         return l;
     }
@@ -422,12 +430,14 @@ last_write(const tx_global *m, uint64_t g)
 static bool
 note_write(tx_global *m, uint64_t g, uint32_t cta, uint32_t who, uint32_t time)
 {
-    if (!m->each) {
+    if (!m->run[0]) {
         m->w.cta[g] = cta, m->w.who[g] = who, m->w.time[g] = time;
         return true;
     }
     uint64_t b = g / BLOCK;
     uint32_t i = g % BLOCK;
+    if (!blocks_more(m))
+        return false;
     global_each *e = m->each[b];
     if (!e) {
         if (!(e = tx_calloc(1, sizeof *e)))
@@ -453,8 +463,8 @@ run_room(const tx_global *m, uint64_t b, uint32_t first, uint32_t size, uint32_t
     if (m->run[0][b].more && m->each[b])
         return -1;
     for (int k = RUNS - 1; k >= 0; k--) {
-        const global_run *r = &m->run[k][b];
-        if (k && !m->run[0][b].more)
+        const global_run *r = k && !m->run[0][b].more ? NULL : &m->run[k][b];
+        if (!r)
             room = k;
         else if (!r->time || (r->cta == cta && (r->who ^ who) >> TX_WHO_THREAD == 0 && r->first == first &&
                               r->last == first + size - 1 && r->shift == shift))
@@ -480,7 +490,7 @@ note_run(tx_global *m, uint64_t g, uint64_t n, uint32_t per, uint32_t cta, uint3
             uint32_t first = at % BLOCK, room = BLOCK - first, size = g + n - at < room ? (uint32_t)(g + n - at) : room,
                      mine = who + (uint32_t)((at - g) >> shift << TX_WHO_THREAD);
             int k = run_room(m, b, first, size, cta, mine, shift);
-            if (k < 0 || (at - g) % per)
+            if (k < 0 || (at - g) % per || (k && !blocks_more(m)))
                 return false;
             if (put) {
                 bool more = m->run[0][b].more || k;
@@ -624,7 +634,7 @@ global_one(const tx_access *a, tx_global *m, uint32_t lane, int64_t off)
             !against(a, last_of(&m->t, i), lane, off, me, false) ||
             (write && !against(a, last_of(&m->r, i), lane, off, me, true)))
             return false;
-        if (write && !strong && (m->each || m->w.time) && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
+        if (write && !strong && (m->run[0] || m->w.time) && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
             return tx_vm_nomem(vm), false;
         const global_record *to = write ? &m->t : &m->r;
         if ((write || !strong) && !(write && !strong) && to->time)
@@ -652,9 +662,9 @@ tx_global_range(const tx_access *a, int64_t off)
     uint32_t who = tx_order_thread(cta, a->f->warp->index * TX_LANES) << TX_WHO_THREAD | (a->site & SITE);
     if (per && g + n <= m->n && !(a->vm->engine_cells && a->vm->engine_cells[a->mem]) && !a->strength &&
         a->kind != TX_ATOMIC) {
-        if (m->each ? a->kind == TX_WRITE && note_run(m, g, n, per, (uint32_t)cta->linear, who, o->e.now)
-                    : o->nctas == 1 &&
-                          note_own(m, g, (uint32_t)n, per, a->kind == TX_WRITE, (uint32_t)cta->linear, who, &o->e))
+        if (m->run[0] ? a->kind == TX_WRITE && note_run(m, g, n, per, (uint32_t)cta->linear, who, o->e.now)
+                      : o->nctas == 1 &&
+                            note_own(m, g, (uint32_t)n, per, a->kind == TX_WRITE, (uint32_t)cta->linear, who, &o->e))
             return true;
     }
     for (uint32_t lane = 0; lane < TX_LANES; lane++)

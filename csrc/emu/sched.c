@@ -465,8 +465,8 @@ tx_sched_cancel(tx_vm *vm, uint32_t *first)
 
 /* Looks at the clock now and then, and at the keyboard every POLL_MS. */
 typedef struct pulse {
-    int64_t last;
-    uint32_t every, n;
+    int64_t last, seen; /* looks at the keyboard, and at the clock */
+    uint32_t every, n;  /* turns between these */
 } pulse;
 
 static bool
@@ -476,7 +476,8 @@ poll(tx_vm *vm, pulse *p)
         return true;
     int64_t t = now_ms();
     p->n = 0;
-    p->every = t - p->last > POLL_MS / 5 ? 1 : p->every < 64 ? p->every * 2 : 64;
+    p->every = t - p->seen > POLL_MS / 10 ? (p->every + 3) / 4 : p->every < 1024 ? p->every * 2 : p->every;
+    p->seen = t;
     if (t - p->last < POLL_MS)
         return true;
     p->last = t;
@@ -495,7 +496,7 @@ work(tx_vm *vm, bool polls)
     struct tx_launch_state *s = vm->shared_state;
     uint64_t at = 0, end = 0, per = (uint64_t)vm->l->cluster[0] * vm->l->cluster[1] * vm->l->cluster[2];
     bool more = true;
-    pulse p = {now_ms(), 1, 0};
+    pulse p = {now_ms(), now_ms(), 1, 0};
 
     while (!vm->stop && !__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
         bool moved = false;
