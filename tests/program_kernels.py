@@ -36,6 +36,7 @@ PROGRAMS = {
     "softmax": _specialized("examples/softmax.py", "softmax", N=1000),
     "rmsnorm": _specialized("examples/rmsnorm.py", "rmsnorm", N=1000),
     "sum": _specialized("examples/sum.py", "total"),
+    "chained_sum": _specialized("examples/chained_sum.py", "total"),
     "warp_allreduce": _specialized("examples/warp_allreduce.py", "reduce_lanes", OP="sum"),
     "hopper_gemm": _specialized("examples/hopper_gemm.py", "gemm"),
     "blackwell_gemm": _specialized("examples/blackwell_gemm.py", "gemm"),
