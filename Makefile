@@ -6,6 +6,7 @@
 #   VENV_FLAGS=...      for `python -m venv`; --system-site-packages makes use of what a machine without a network has
 #   TORCH=              leaves PyTorch out of `make test` (its tests are then skipped)
 #   ARGS=...            more arguments for pytest
+#   JOBS=2              so many tests at a time
 # setup.py says which variables steer the C build.
 
 PYTHON ?= python3
@@ -15,6 +16,8 @@ TORCH ?= torch==2.13.0
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PYTEST := $(PY) -m pytest
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+SPREAD := -n $(JOBS) --dist worksteal
 C_FILES = $(shell find csrc -name '*.c' -o -name '*.h')
 
 # NVRTC is only worth its 60 MB to the demo where there is a GPU.
@@ -58,7 +61,7 @@ demo: ext ## examples/quickstart.py, on a GPU if there is one
 	$(PY) examples/quickstart.py
 
 test: $(VENV)/.test ext ## the whole suite
-	$(PYTEST) $(ARGS)
+	$(PYTEST) $(SPREAD) $(ARGS)
 
 quick: $(VENV)/.test ext ## the fast part of the suite; for every commit
 	$(PYTEST) -q -x -m "not slow and not torch" $(ARGS)
@@ -72,7 +75,7 @@ asan: $(VENV)/.test ## the suite under ASan and UBSan
 	TIRX_SANITIZE=1 TIRX_DEBUG=1 $(PY) -W ignore setup.py -q build --build-lib build/asan
 	LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/asan TIRX_EXPECT_BUILD=$(CURDIR)/build/asan \
-	$(PY) -X faulthandler -m pytest -m "not torch and not slow and not nosanitize" $(ASAN_TESTS) $(ARGS)
+	$(PY) -X faulthandler -m pytest -m "not torch and not slow and not nosanitize" $(SPREAD) $(ASAN_TESTS) $(ARGS)
 
 ubsan: asan ## the same run
 
