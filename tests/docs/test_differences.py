@@ -350,6 +350,20 @@ def test_python_objects():
 
     np.testing.assert_array_equal(run(k, one(), one()), 5)
 
+    @T.prim_func
+    def places(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([32])
+        x: T.int32 = 1
+        held.x = x
+        table = {"x": x}
+        values = [x]
+        x = 7
+        A[tx] = 0
+        B[tx] = held.x * 100 + table["x"] * 10 + values[0]
+
+    np.testing.assert_array_equal(run(places, one(), one()), 771)
+
 
 def test_no_negative_index():
     refused("B[tx] = A[-1]  # <--", "index -1 is outside 0..31")
