@@ -177,3 +177,21 @@ def test_what_is_computed_from_memory_is_computed_at_the_call():
     assert text == "c: T.int32 = 1\nx: T.let[T.int32] = c + 1\nc = 5\nB[tx] = x + x"
     # an element is passed as it is: a helper may store into it
     assert body("@T.inline\ndef g(x):\n    A[0] = 5.0\n    A[tx] = x\ng(A[0])").endswith("A[tx] = A[0]")
+
+
+def _endless(x):
+    return _endless(x + 1)
+
+
+@T.inline
+def _deep(n, x):
+    if n == 0:
+        return _endless(x)
+    return _deep(n - 1, x)
+
+
+def test_a_plain_function_without_end_below_many_inline_calls():
+    with pytest.raises(
+        tirx.DiagnosticError, match="the Python function '_endless' calls itself without end: _endless -> "
+    ):
+        kernel("B[tx] = _deep(8, tx)", _deep=_deep)

@@ -115,11 +115,11 @@ class Parser(Functions, Expressions, Building):
         if isinstance(e, (Error, MemoryError)):
             return
         if isinstance(e, RecursionError):
-            if self.inlined is not None and self.inlined.depth > 5:
-                self.ctx.fail("INLINE_RECURSION", self.inlined.function.__name__, help=self.round_of_inlines())
             names = round_of_helpers(e)
             if names:
                 self.ctx.fail("HELPER_RECURSION", names[0], " -> ".join(names))
+            if self.inlined is not None and self.inlined.depth > 5:
+                self.ctx.fail("INLINE_RECURSION", self.inlined.function.__name__, help=self.round_of_inlines())
             self.ctx.fail("PYTHON_RECURSION")
         trace = e.__traceback__
         while trace is not None and trace.tb_next is not None:
