@@ -79,6 +79,27 @@ def module():
                     M.put(A, T.cuda.thread_idx("x"), x)
     return M
 
+def chained():
+    @T.prim_func
+    def k(A: T.Buffer((512,), "uint32"), B: T.Buffer((512,), "uint32")):
+        many: T.let = T.device.max_active_clusters()
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=many, block=64)):
+            bx, t = T.cuda.block_idx("x"), T.cuda.thread_idx("x")
+            acc = T.alloc_local((16,), "uint32")
+            for i in T.unroll(16):
+                acc[i] = T.uint32(i)
+            T.cuda.wgmma.fence_operand(*acc)
+            A[bx * 64 + t] = acc[3]
+        with T.device_entry(launch=T.cuda.LaunchConfig(grid=8, block=64, programmatic_stream_serialization=True)):
+            bx, t = T.cuda.block_idx("x"), T.cuda.thread_idx("x")
+            if t == 0:
+                T.ptx.griddepcontrol.wait()
+            T.cuda.cta_sync()
+            B[bx * 64 + t] = A[bx * 64 + t]
+    return k
+
+U = [np.zeros(512, np.uint32) for _ in range(2)]
+
 def refused():
     try:
         @T.prim_func
@@ -135,6 +156,8 @@ WORKLOADS = {
     "call": "run()",
     "trace": "traced().script()",
     "rewrite": "tirx.rewrite(kernel(), lambda n: [n, n.replace(value=n.value + 1)] if n.op == 'STORE' else None)",
+    "chained text": "tirx.compile(chained(), target='cpu').source",
+    "chained": "tirx.compile(chained(), target='cpu')(*U)",
     "views": "tirx.compile(viewed(), target='cpu')",
     "tensor maps": "tirx.compile(mapped(), target='cpu')(H, 9, tirx.tensor_map(H, (32, 4)), b)",
     "views printed": "viewed().script()",

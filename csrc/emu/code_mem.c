@@ -349,7 +349,7 @@ load_rows(tx_code *g, const tx_node *n, const tx_storage *st, tx_val idx, uint32
     if (idx.form == VF_CONST && idx.lo >= 0 && idx.lo < st->n) {
         init_event(g, st, V_CHKI_C, &idx, site);
         tx_val v = tx_val_new(g, t, !st->uniform);
-        g->live.n--; /* only its bounds are wanted, not a new register */
+        g->live.n -= g->live.n > 0; /* only its bounds are wanted, not a new register; 0: it could not be noted */
         if (!tx_push(g->c, &g->free[rc_class(v.reg)], v.reg))
             g->failed = true;
         v.reg = st->base + (uint32_t)idx.lo;

@@ -103,6 +103,9 @@ ask(tx_rewriter *r, const tx_node *n)
         args[1 + i] = e ? e : tx_int(r->c, TX_I32, 1);
     }
     args[7] = launch->arg[TX_L_DYN_SMEM] ? launch->arg[TX_L_DYN_SMEM] : tx_int(r->c, TX_I32, 0);
+    for (int i = 0; i < 8; i++)
+        if (!args[i])
+            return NULL;
     return tx_make_at(r->c, n->span, TX_OP_CALL_PACKED, n->dtype, n->u, args, 8);
 }
 
