@@ -147,8 +147,8 @@ typedef struct tx_global_why {
 } tx_global_why;
 bool tx_global_ordered(tx_vm *vm, const tx_cta *mine, uint32_t me, uint64_t cta, uint32_t column, uint32_t time,
                        bool proxy, tx_global_why *why);
-/* The last write, strong operation and read by threads; gives the bytes for which they hold, 0: nothing is kept. */
-uint32_t tx_global_records(const tx_vm *vm, uint32_t mem, int64_t off, tx_global_last last[3]);
+/* The last write, strong operation and reads by threads; gives the bytes for which they hold, 0: nothing is kept. */
+uint32_t tx_global_records(const tx_vm *vm, uint32_t mem, int64_t off, tx_global_last last[5]);
 
 /* ---- check_engines.c: engines and global memory ------------------------------------------------------------------------- */
 

@@ -181,13 +181,13 @@ engines_issue_span(const tx_issue *i, const tx_global_span *at, bool write)
     const tx_cta *cta = i->f->warp->cta;
     uint32_t me = tx_order_thread(cta, i->f->warp->index * TX_LANES + i->lane);
     engines_side s = {i->f, i->lane, i->site, at->mem, at->off, i->role};
-    tx_global_last last[3], before[3];
+    tx_global_last last[5], before[5];
     memset(before, 0, sizeof before);
     for (uint32_t k = 0, step; k < at->n; k += step) {
         step = tx_global_records(vm, at->mem, at->off + k, last);
-        for (int r = 0; step && r < (write ? 3 : 2); r++) {
+        for (int r = 0; step && r < (write ? 5 : 2); r++) {
             s.off = at->off + k;
-            if (memcmp(&last[r], &before[r], sizeof last[r]) && !engines_after(vm, &s, i, me, last[r], r == 2))
+            if (memcmp(&last[r], &before[r], sizeof last[r]) && !engines_after(vm, &s, i, me, last[r], r >= 2))
                 return false;
             before[r] = last[r];
         }

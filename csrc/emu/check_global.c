@@ -58,6 +58,7 @@ typedef struct global_each { /* instead: every granule */
 } global_each;
 struct tx_global {
     global_record w, r, t; /* plain writes, reads, strong operations */
+    global_record r2, r3;  /* the reads before the last: by another thread of its CTA, by another CTA */
     global_run *run[RUNS]; /* instead of w, by block; all but the first, and the next, only once they are needed */
     global_each **each, *last;
     uint64_t n;
@@ -110,13 +111,13 @@ tx_global_start(tx_vm *vm)
         const tx_emu_arg *a = &vm->l->args[m->param];
         uint64_t n = a->v.p && !m->target ? (((uint64_t)a->nbytes + a->before) >> p->global_shift) + 2 : 0;
         bool plain = !m->read && !m->pointed;
-        bytes += !m->written ? n * 12 * m->read : plain ? n * 2 : n * 12 * (1u + m->read + m->pointed);
+        bytes += !m->written ? n * 36 * m->read : plain ? n * 2 : n * 12 * (1u + 3u * m->read + m->pointed);
         if ((!n && !m->target) || bytes > MOST_BYTES)
             continue;
         if (!vm->globals && !(vm->globals = tx_calloc(p->nmems, sizeof *vm->globals)))
             return false;
         tx_global *g = vm->globals[i] = tx_calloc(1, sizeof *g);
-        if (!g || (n && m->read && !record_new(&g->r, n)))
+        if (!g || (n && m->read && (!record_new(&g->r, n) || !record_new(&g->r2, n) || !record_new(&g->r3, n))))
             return false;
         if (n && m->written &&
             ((plain ? !blocks_new(g, n) : !record_new(&g->w, n)) || (m->pointed && !record_new(&g->t, n))))
@@ -140,6 +141,8 @@ tx_global_end(tx_vm *vm)
                 tx_free(vm->globals[i]->run[k]);
             tx_free(vm->globals[i]->w.cta);
             tx_free(vm->globals[i]->r.cta);
+            tx_free(vm->globals[i]->r2.cta);
+            tx_free(vm->globals[i]->r3.cta);
             tx_free(vm->globals[i]->t.cta);
             tx_free(vm->globals[i]);
         }
@@ -514,6 +517,16 @@ own_records(const global_record *r, uint64_t g, uint32_t n, uint8_t shift, uint3
     return !others;
 }
 
+/* Before a read becomes the last one. */
+static void
+keep_reader(tx_global *m, uint64_t i, uint32_t cta, uint32_t me)
+{
+    if (!m->r.time[i] || (m->r.cta[i] == cta && m->r.who[i] >> TX_WHO_THREAD == me))
+        return;
+    global_record *to = m->r.cta[i] == cta ? &m->r2 : &m->r3;
+    to->cta[i] = m->r.cta[i], to->who[i] = m->r.who[i], to->time[i] = m->r.time[i];
+}
+
 /* A warp's ordinary access in memory with records of its own, where nothing of others is near. */
 static bool
 note_own(tx_global *m, uint64_t g, uint32_t n, uint32_t per, bool write, uint32_t cta, uint32_t who, const tx_epoch *e)
@@ -522,13 +535,20 @@ note_own(tx_global *m, uint64_t g, uint32_t n, uint32_t per, bool write, uint32_
     uint32_t first = who >> TX_WHO_THREAD;
     if (1u << shift != per || !own_records(&m->w, g, n, shift, cta, first, e->floor) ||
         !own_records(&m->t, g, n, shift, cta, first, e->floor) ||
-        (write && !own_records(&m->r, g, n, shift, cta, first, e->floor)))
+        (write && (!own_records(&m->r, g, n, shift, cta, first, e->floor) ||
+                   !own_records(&m->r2, g, n, shift, cta, first, e->floor) ||
+                   !own_records(&m->r3, g, n, shift, cta, first, e->floor))))
         return false;
     const global_record *to = write ? &m->w : &m->r;
+    for (uint32_t i = 0; !write && to->time && i < n; i++)
+        keep_reader(m, g + i, cta, first + (i >> shift));
     for (uint32_t i = 0; to->time && i < n; i++)
         to->cta[g + i] = cta, to->who[g + i] = who + ((i >> shift) << TX_WHO_THREAD), to->time[g + i] = e->now;
-    if (write && m->r.time)
+    if (write && m->r.time) {
         memset(m->r.time + g, 0, n * sizeof *m->r.time);
+        memset(m->r2.time + g, 0, n * sizeof *m->r.time);
+        memset(m->r3.time + g, 0, n * sizeof *m->r.time);
+    }
     if (write && m->t.time)
         memset(m->t.time + g, 0, n * sizeof *m->t.time);
     return true;
@@ -632,15 +652,19 @@ global_one(const tx_access *a, tx_global *m, uint32_t lane, int64_t off)
         bool write = a->kind != TX_READ;
         if (!against(a, last_write(m, i), lane, off, me, false) ||
             !against(a, last_of(&m->t, i), lane, off, me, false) ||
-            (write && !against(a, last_of(&m->r, i), lane, off, me, true)))
+            (write && (!against(a, last_of(&m->r, i), lane, off, me, true) ||
+                       !against(a, last_of(&m->r2, i), lane, off, me, true) ||
+                       !against(a, last_of(&m->r3, i), lane, off, me, true))))
             return false;
         if (write && !strong && (m->run[0] || m->w.time) && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
             return tx_vm_nomem(vm), false;
+        if (!write && !strong && m->r.time)
+            keep_reader(m, i, (uint32_t)cta->linear, me);
         const global_record *to = write ? &m->t : &m->r;
         if ((write || !strong) && !(write && !strong) && to->time)
             to->cta[i] = (uint32_t)cta->linear, to->who[i] = who, to->time[i] = o->e.now;
         if (write && !strong && m->r.time)
-            m->r.time[i] = 0;
+            m->r.time[i] = m->r2.time[i] = m->r3.time[i] = 0;
         if (write && !strong && m->t.time)
             m->t.time[i] = 0;
     }
@@ -686,7 +710,7 @@ tx_global_lanes(const tx_access *a, const int64_t *off, int64_t same, uint32_t l
 }
 
 uint32_t
-tx_global_records(const tx_vm *vm, uint32_t mem, int64_t off, tx_global_last last[3])
+tx_global_records(const tx_vm *vm, uint32_t mem, int64_t off, tx_global_last last[5])
 {
     const tx_global *m = vm->globals ? vm->globals[mem] : NULL;
     unsigned shift = vm->p->global_shift;
@@ -694,7 +718,8 @@ tx_global_records(const tx_vm *vm, uint32_t mem, int64_t off, tx_global_last las
     if (!m || g >= m->n)
         return 0;
     last[0] = last_write(m, g), last[1] = last_of(&m->t, g), last[2] = last_of(&m->r, g);
-    for (int i = 0; i < 3; i++)
+    last[3] = last_of(&m->r2, g), last[4] = last_of(&m->r3, g);
+    for (int i = 0; i < 5; i++)
         last[i].who &= ~(uint32_t)(UPDATE | NARROW);
     return 1u << shift;
 }

@@ -71,6 +71,15 @@ CHAIN = """if tx == 0:
         if bx == 2:
             A[0] = B[0]
         T.ptx.st.relaxed.gpu.global_.b32(F.ptr_to([bx]), T.uint32(1))"""
+READERS = """if tx == 0:
+    if bx < 3:
+        A[bx * 64] = B[0]
+        if bx == 2:
+            T.ptx.red.release.gpu.global_.add.u32(F.ptr_to([0]), T.uint32(1))
+    else:
+        while seen[0] != T.uint32(1):
+            T.ptx.ld.acquire.gpu.global_.b32(seen[0], F.ptr_to([0]))
+        B[0] = 7"""
 TICKET = """if tx == 0:
     B[bx] = bx
     T.cuda.thread_fence()
@@ -131,6 +140,9 @@ elif bx < 3:
     "fences of two kinds": FENCED.replace("LOAD", RELAXED["a relaxed load"]).replace(
         "        T.cuda.thread_fence()\n    T", "        T.ptx.fence.acquire.gpu()\n    T"
     ),
+    "read by CTAs that are all waited for": READERS.replace("bx == 2", "bx < 3").replace(
+        "T.uint32(1):", "T.uint32(3):"
+    ),
     "a chain through a fence": CHAIN.replace("SCOPE", "gpu"),
     "a volatile load of what was stored volatile": "T.ptx.st.volatile.global_.b32(F.ptr_to([0]), T.uint32(1))\n"
     "T.ptx.ld.volatile.global_.b32(seen[0], F.ptr_to([0]))",
@@ -158,6 +170,10 @@ RACES = {
         "if bx == 3:\n    if tx == 0:\n        B[0] = 0\nT.ptx.red.relaxed.gpu.global_.add.s32(B.ptr_to([0]), 1)",
         "race", 2,
     ),
+    "read by all, written by the last of them": (
+        "A[bx * 64 + tx] = B[bx * 64]\nif tx == 63:\n    B[bx * 64] = 1", "race", 2,
+    ),
+    "read by three CTAs, of which one is waited for": (READERS.replace("bx == 2", "bx == 1"), "race", 2),
     "a flag that is not released": (
         SILENT["a flag that is released"].replace("st.release", "st.relaxed"), "race", 2,
     ),
