@@ -227,26 +227,45 @@ file_of(tx_code *g, uint32_t file)
     return t.file;
 }
 
-/* The call that brought the text at a place into the kernel, index + 1; 0: it is the kernel's own. */
+/* A call of `function` at a place, index + 1; one that is there already serves again. */
 static uint32_t
-inline_call_of(tx_code *g, const tx_span_info *at, int depth)
+call_from(tx_code *g, tx_span span, const tx_span_info *from, const char *function, uint32_t next, bool called)
 {
-    const char *function = at->function ? at->function->text : "?";
-    const tx_span_info *from = tx_span_at(g->c, at->inlined_at);
     uint64_t found;
-    if (!at->inlined_at || from == at || !from->line || depth > TX_MAX_INLINE_DEPTH)
-        return 0;
-    if (tx_map_get(&g->call_at, at->inlined_at, &found) && strcmp(g->calls.at[found - 1].function, function) == 0)
-        return (uint32_t)found;
-    tx_emu_call call = {.line = from->line, .next = inline_call_of(g, from, depth + 1)};
+    if (tx_map_get(&g->call_at, span, &found)) {
+        const tx_emu_call *e = &g->calls.at[found - 1];
+        if (e->next == next && e->called == called && strcmp(e->function, function) == 0)
+            return (uint32_t)found;
+    }
+    tx_emu_call call = {.line = from->line, .next = next, .called = called};
     call.function = tx_code_text(g, function, strlen(function));
     call.caller = from->function ? tx_code_text(g, from->function->text, from->function->len) : "?";
     call.file = file_of(g, from->file);
-    if (!tx_push(g->c, &g->calls, call) || !tx_map_put(&g->call_at, at->inlined_at, g->calls.n)) {
+    if (!tx_push(g->c, &g->calls, call) || !tx_map_put(&g->call_at, span, g->calls.n)) {
         g->failed = true;
         return 0;
     }
     return g->calls.n;
+}
+
+/* The call that brought the text at a place into the kernel, index + 1; 0: it is the kernel's own. */
+static uint32_t
+inline_call_of(tx_code *g, const tx_span_info *at, int depth)
+{
+    const tx_span_info *from = tx_span_at(g->c, at->inlined_at);
+    if (!at->inlined_at || from == at || !from->line || depth > TX_MAX_INLINE_DEPTH)
+        return g->inlined ? g->inlined->call : 0;
+    return call_from(g, at->inlined_at, from, at->function ? at->function->text : "?",
+                     inline_call_of(g, from, depth + 1), false);
+}
+
+uint32_t
+tx_code_called(tx_code *g, tx_span span, const tx_str *function)
+{
+    const tx_span_info *at = tx_span_at(g->c, span ? span : g->span);
+    if (!at->line || !function)
+        return g->inlined ? g->inlined->call : 0;
+    return call_from(g, span ? span : g->span, at, function->text, inline_call_of(g, at, 0), true);
 }
 
 uint32_t

@@ -86,6 +86,7 @@ typedef struct tx_inlined {
     uint32_t loop; /* index of the region that RETURN leaves */
     tx_val result;
     struct tx_inlined *outer;
+    uint32_t call; /* of it, for reports: index into calls + 1 */
 } tx_inlined;
 
 enum { FACT_ROW = 1, FACT_ENTRY = 2, FACT_ADDRESSED = 4, FACT_BREAKS = 8, FACT_WATCHED = 16 };
@@ -151,7 +152,8 @@ bool tx_code_bind(tx_code *g, const tx_var *v, tx_val val);
 tx_storage *tx_code_bind_storage(tx_code *g, const tx_var *v, tx_storage st);
 code_binding *tx_code_find(tx_code *g, const tx_var *v);
 uint64_t tx_code_facts(const tx_code *g, const void *key);
-void tx_code_learn(tx_code *g, const void *key, unsigned fact); /* sets again when it is new */
+void tx_code_learn(tx_code *g, const void *key, unsigned fact);            /* sets again when it is new */
+uint32_t tx_code_called(tx_code *g, tx_span span, const tx_str *function); /* a call, for tx_inlined.call */
 uint32_t tx_code_site(tx_code *g, tx_span span, const char *buffer, const char *role, uint32_t mem, uint32_t dims);
 const char *tx_code_text(tx_code *g, const char *text, size_t n);
 uint32_t tx_code_outside(tx_code *g, const char *text, uint32_t nargs, tx_vreg *args, tx_dtype ret); /* index */

@@ -285,7 +285,7 @@ static tx_val
 call_func(tx_code *g, const tx_node *n)
 {
     const tx_func *f = n->u.call->func;
-    tx_inlined in = {.result = NOTHING, .outer = g->inlined};
+    tx_inlined in = {.result = NOTHING, .outer = g->inlined, .call = tx_code_called(g, n->span, f ? f->name : NULL)};
     tx_scope_mark m = tx_code_push(g);
     int depth = 0;
 

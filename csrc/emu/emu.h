@@ -73,10 +73,11 @@ typedef struct tx_emu_agent { /* a thread, or an engine working for one */
     const char *role; /* "store", "load", "waits at", ... */
     uint32_t call;    /* that brought the text there, for tx_emu_call; 0: the kernel's own text */
 } tx_emu_agent;
-typedef struct tx_emu_call { /* of an inline helper */
+typedef struct tx_emu_call { /* of an inline helper, or of a function of the module */
     const char *function, *caller, *file;
     uint32_t line;
     uint32_t next; /* the call that brought the caller's text; 0: it is the kernel's own */
+    bool called;   /* a function of the module */
 } tx_emu_call;
 typedef struct tx_emu_report {
     const char *kind; /* one of the kinds of intrinsics.md 9: "out_of_bounds", "race", ... */

@@ -158,10 +158,10 @@ report_calls(const tx_emu_program *p, const tx_emu_agent *a, uint32_t most, tx_s
         depth++;
     for (; e && n < most; n++) {
         uint32_t skipped = n + 1 == most ? depth - most : 0;
-        const char *function = e->function;
+        const char *function = e->function, *how = e->called ? "called" : "inlined";
         for (uint32_t k = skipped; k; k--)
             e = tx_emu_call_of(p, e->next);
-        tx_sb_f(out, "\n    in %s(), inlined ", function);
+        tx_sb_f(out, "\n    in %s(), %s ", function, how);
         if (skipped)
             tx_sb_f(out, "through %u more call%s ", skipped, skipped == 1 ? "" : "s");
         tx_sb_f(out, "from %s() at %s:%u", e->caller, e->file, e->line);

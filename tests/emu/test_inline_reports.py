@@ -130,3 +130,49 @@ def test_many_agents_leave_room(helpers):
 def test_without_helpers_there_is_none(helpers):
     e = report(helpers, "S[tx + 2] = 1")
     assert chain(e, helpers) == [] and e.agents[0]["inlined"] == ()
+
+
+def test_functions_of_a_module_are_called():
+    """They are generated in place, too: the text says from where, also below inline helpers."""
+    text = """
+@T.inline
+def beside(S, i, v):
+    S[i + 1] = v
+
+@I.ir_module
+class M:
+    @T.prim_func(private=True)
+    def put(S: T.Buffer((64,), "int32", scope="shared"), i: T.int32):
+        beside(S, i, 3)
+
+    @T.prim_func(private=True)
+    def twice(S: T.Buffer((64,), "int32", scope="shared"), i: T.int32):
+        M.put(S, i)
+        M.put(S, i + 1)
+
+    @T.prim_func
+    def main(B: T.Buffer((64,), "int32")):
+        T.device_entry()
+        tx = T.thread_id([1])
+        S = T.alloc_shared((64,), "int32")
+        M.twice(S, tx)
+        M.twice(S, tx + 62)
+        B[tx] = S[tx + 1]
+"""
+    from tirx.script import ir as I
+    from tirx.script import tirx as T
+
+    names = {"T": T, "I": I}
+    import linecache
+
+    linecache.cache["<reports of a module>"] = (len(text), None, text.splitlines(True), "<reports of a module>")
+    exec(compile(text, "<reports of a module>", "exec"), names)
+    with pytest.raises(tirx.EmulationError) as info:
+        tirx.compile(names["M"], target="cpu")["main"](np.zeros(64, np.int32))
+    lines = [line.strip() for line in str(info.value).split("\n") if line.startswith("    in ")]
+    assert lines == [
+        "in beside(), inlined from put() at <reports of a module>:10",
+        "in put(), called from twice() at <reports of a module>:15",
+        "in twice(), called from main() at <reports of a module>:23",
+    ]
+    assert info.value.lines == {4}
