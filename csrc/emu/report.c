@@ -68,13 +68,13 @@ tx_report_element(tx_vm *vm, tx_emu_report *r, const tx_frag *f, uint32_t lane, 
         snprintf(r->element, sizeof r->element, " byte %lld", (long long)off_bytes);
 }
 
-/* With collect, one report for each kind and pair of places is enough. */
+/* With collect, one report for each kind and pair of places, and ways that led there, is enough. */
 static bool
 is_new(tx_vm *vm, const tx_emu_report *r)
 {
     uint64_t h = tx_hash_bytes(r->kind, strlen(r->kind), 7);
     for (uint32_t i = 0; i < r->nagents; i++)
-        h = tx_hash_mix(h, (uint64_t)r->agent[i].line << 32 | r->agent[i].col);
+        h = tx_hash_mix(h, ((uint64_t)r->agent[i].line << 32 | r->agent[i].col) + ((uint64_t)r->agent[i].call << 16));
     for (uint32_t i = 0; i < vm->nseen; i++)
         if (vm->seen[i] == (uint32_t)h)
             return false;

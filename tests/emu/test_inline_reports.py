@@ -132,6 +132,24 @@ def test_without_helpers_there_is_none(helpers):
     assert chain(e, helpers) == [] and e.agents[0]["inlined"] == ()
 
 
+def test_each_way_to_a_line_is_a_report_of_its_own(helpers):
+    text = """
+@T.prim_func
+def k(B: T.Buffer((64,), "int32")):
+    T.device_entry()
+    tx = T.thread_id([64])
+    S = T.alloc_shared((65,), "int32")
+    for i in range(3):
+        put(S, tx + 30, 1)
+    put(S, tx + 40, 2)
+    B[tx] = 0
+"""
+    f = tirx.from_source(text, {name: getattr(helpers, name) for name in HELPERS})
+    found = tirx.compile(f, target="cpu")(np.zeros(64, np.int32), check="report")
+    outside = [e for e in found if e.kind == "out_of_bounds"]
+    assert sorted(e.agents[0]["inlined"][0][3] for e in outside) == [8, 9]  # once each, in the order of the warps
+
+
 def test_functions_of_a_module_are_called():
     """They are generated in place, too: the text says from where, also below inline helpers."""
     text = """
