@@ -206,6 +206,20 @@ finish_arrivals_before(tx_vm *vm, tx_cta *cta, const tx_work *w)
     return true;
 }
 
+/* More lanes arrive than the phase waits for: it is over when so many have, and the copies of the others may still be under way. */
+static bool
+finish_first_lanes(tx_vm *vm, tx_cta *cta, tx_work *w, tx_mbar *b)
+{
+    uint32_t first = 0, n = 0;
+    if ((uint32_t)__builtin_popcount(w->lanes) <= b->pending || b->tx || !b->pending)
+        return true;
+    for (; n < b->pending; n++)
+        first |= (w->lanes & ~first) & (0u - (w->lanes & ~first));
+    w->lanes &= ~first;
+    return finish_cp_before(vm, cta->engine, w, first, b->agent) &&
+           tx_mbar_signal(vm, w->bar_cta, b, 0, n, w->thread, w->site);
+}
+
 /* A work that signals an mbarrier is done as a whole; the queue forgets it. */
 static bool
 finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
@@ -213,7 +227,7 @@ finish_mbar(tx_vm *vm, tx_cta *cta, tx_work *w)
     tx_mbar *b = tx_mbar_at(w->bar_cta, w->bar_off);
     bool ok = true;
     if (w->end == TX_END_ARRIVE) {
-        ok = finish_arrivals_before(vm, cta, w) &&
+        ok = finish_arrivals_before(vm, cta, w) && (!b || finish_first_lanes(vm, cta, w, b)) &&
              finish_cp_before(vm, cta->engine, w, w->lanes, b ? b->agent : w->thread);
     } else if (w->end == TX_END_COMMIT) {
         tx_order *o = tx_shadow_order(cta);
@@ -281,7 +295,7 @@ tx_engine_flush_mbar(tx_vm *vm, tx_cta *cta, tx_mbar *b)
 {
     uint64_t per = (uint64_t)vm->l->cluster[0] * vm->l->cluster[1] * vm->l->cluster[2];
     uint32_t off = b->off, phase = b->phase;
-    if (!(b->queued_tx || b->queued_count) || b->pending != b->queued_count || b->tx != (int32_t)b->queued_tx)
+    if (!(b->queued_tx || b->queued_count) || b->pending > b->queued_count || b->tx != (int32_t)b->queued_tx)
         return true;
     for (tx_cta *c = vm->ctas; c; c = c->next) {
         if (c != cta && c->linear / per != cta->linear / per)

@@ -104,20 +104,41 @@ complete_if_due(tx_vm *vm, tx_cta *cta, tx_mbar *b)
     }
 }
 
+static void
+signal_order(tx_cta *cta, tx_mbar *b, uint32_t thread, uint32_t site)
+{
+    tx_order *o = tx_shadow_order(cta);
+    if (!o)
+        return;
+    o->agent[b->agent - o->nthreads] = (tx_agent_info){thread, site};
+    tx_order_release_agent(o, b->agent, b->now);
+    if (b->own[0])
+        b->own[0]->seen[b->agent] = b->now->seen[b->agent];
+}
+
 bool
 tx_mbar_signal(tx_vm *vm, tx_cta *cta, tx_mbar *b, uint32_t bytes, uint32_t count, uint32_t thread, uint32_t site)
 {
-    tx_order *o = tx_shadow_order(cta);
-    if (o) {
-        tx_agent_info *info = &o->agent[b->agent - o->nthreads];
-        info->thread = thread, info->site = site;
-        tx_order_release_agent(o, b->agent, b->now);
-        if (b->own[0])
-            b->own[0]->seen[b->agent] = b->now->seen[b->agent];
-    }
+    signal_order(cta, b, thread, site);
     b->tx -= (int32_t)bytes;
     b->queued_tx -= bytes < b->queued_tx ? bytes : b->queued_tx;
-    b->pending -= count < b->pending ? count : b->pending;
+    uint32_t left = count; /* what is too much for this phase counts for the next one */
+    for (uint32_t n; left > b->pending && b->pending && !b->tx; left -= n) {
+        n = b->pending;
+        b->pending = 0;
+        complete_if_due(vm, cta, b);
+        signal_order(cta, b, thread, site);
+    }
+    if (left > b->pending && vm->check) {
+        tx_emu_report *r = tx_report_begin(vm, "mbarrier", site);
+        tx_mbar_name(vm, r, cta, b->off);
+        tx_report_thread(vm, r, cta, thread, site, tx_site_of(vm, site)->role);
+        tx_report_text(r, "%s of %s%s: %u arrivals where %u are pending", r->agent[0].role, r->buffer, r->element, left,
+                       b->pending);
+        if (tx_report_end(vm, r) != TX_RUN_ON)
+            return false;
+    }
+    b->pending -= left < b->pending ? left : b->pending;
     b->queued_count -= count < b->queued_count ? count : b->queued_count;
     if (b->tx < -TX_MBAR_MAX) {
         tx_emu_report *r = tx_report_begin(vm, "mbarrier", site);

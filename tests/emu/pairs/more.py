@@ -150,6 +150,39 @@ def two_pairs_of_warps_share_a_barrier(fixed):
     return k
 
 
+@expect("async", cls="mbarrier", also=("race", "deadlock", "mbarrier"), lines=("copy", "load"), alt_lines=(("copy",), ("wait", "free"), ("wait",)),
+        source="own: one lane of the copying warp not counted", launch=dict(grid=1, block=64), arch="sm_90a",
+        args=lambda: (ints(8, 32), zeros(8, 32)), want=lambda A, B: {1: A[:, ::-1]})
+def arrivals_of_copies_counted_one_short(fixed):
+    """31 of 32 lanes complete the phase; the last arrival counts for the next one, which then ends two lanes early, and so on."""
+    count = 32 if fixed else 31
+
+    @T.prim_func
+    def k(A: T.Buffer((8, 32), "int32"), B: T.Buffer((8, 32), "int32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
+        sm = T.alloc_shared((2, 32), "int32")
+        full = T.alloc_shared((2,), "uint64")
+        empty = T.alloc_shared((2,), "uint64")
+        if tx == 0:
+            for s in range(2):
+                T.ptx.mbarrier.init.shared.b64(full.ptr_to([s]), T.uint32(count))
+                T.ptx.mbarrier.init.shared.b64(empty.ptr_to([s]), T.uint32(32))
+        T.cuda.cta_sync()
+        if tx < 32:
+            for i in range(8):
+                T.cuda.mbarrier_wait(empty.ptr_to([i % 2]), (i // 2 + 1) % 2)  # <-- free
+                T.ptx.cp.async_.ca.shared.global_(sm.ptr_to([i % 2, tx]), A.ptr_to([i, tx]), 4)  # <-- copy
+                T.ptx.cp.async_.mbarrier.arrive.noinc.shared.b64(full.ptr_to([i % 2]))
+        else:
+            for i in range(8):
+                T.cuda.mbarrier_wait(full.ptr_to([i % 2]), i // 2 % 2)  # <-- wait
+                B[i, tx - 32] = sm[i % 2, 63 - tx]  # <-- load
+                T.ptx.mbarrier.arrive.shared.b64(empty.ptr_to([i % 2]))
+    return k
+
+
 # ---- A in tensor memory ---------------------------------------------------------------------------------------------
 
 
