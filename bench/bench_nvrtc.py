@@ -11,8 +11,8 @@ and attention kernels do, for the index of a thread alone. So each text is compi
               elements want (both where it converts)
     groups    the same, cooperative_groups.h and cuda/barrier (kernels with barriers and clusters)
 
-and to be reached are: at most half of the time behind what such a kernel includes there, and less than a second. The typedefs of the text whose
-names the headers take are left out of it then.
+and to be reached are: at most half of the time behind what such a kernel includes there, and less than a second. The
+typedefs of the text whose names the headers take are left out of it then.
 
     python bench/bench_nvrtc.py [folder of headers ...]      also found in CUDA_HOME and the installed NVIDIA wheels
 """
