@@ -88,7 +88,8 @@ class Frame:
 
 
 class Thread:
-    """got: values of calls where threads met; pending, groups: copies of cp.async that nobody has waited for."""
+    """got: values of calls where threads met; skips: "continue" or "break", until the loop's end; pending, groups:
+    copies of cp.async that nobody has waited for."""
 
     __slots__ = (
         "kernel",
@@ -100,6 +101,7 @@ class Thread:
         "result",
         "got",
         "cta",
+        "skips",
         "arrived",
         "pending",
         "groups",

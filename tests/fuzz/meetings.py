@@ -135,7 +135,7 @@ class Meetings(Pipelines, Program):
             return [f"T.cuda.warpgroup_sync({r.randrange(8)})"]
         if k == 8 and n == 32:
             return [r.choice(["T.cuda.warp_sync()", f"T.ptx.bar.warp.sync({ALL})"])]
-        if k == 9:
+        if k > 7:
             op, t = r.choice([("popc.u32", "uint32"), ("and.pred", "bool"), ("or.pred", "bool")])
             name, lines = self.cell_of(t, self.literal(t))
             count = r.choice(["", f"{self.constant_word(n)}, "])
@@ -269,8 +269,14 @@ class Meetings(Pipelines, Program):
     # ---- lanes --------------------------------------------------------------------------------------------------
 
     def collective(self):
+        lines: list[str] = []
+        for _ in range(self.r.choice([1, 2, 3, 4])):
+            lines += self.exchange()
+        return lines
+
+    def exchange(self):
         r = self.r
-        k = r.randrange(13)
+        k = r.randrange(15)
         name = self.fresh("x")
         if k < 3:
             t = r.choice(["int32", "float32", "uint32", "int64", "float16", "uint8", "float64", "bfloat16", "uint64"])
@@ -278,7 +284,7 @@ class Meetings(Pipelines, Program):
             width = r.choice([32, 32, 16, 8, 4, 2])
             by = str(r.randrange(width)) if r.random() < 0.6 else f"({self.value('int32')}) % {width}"
             call = f"T.tvm_warp_shuffle{f}({r.choice(['0xFFFFFFFF', ALL])}, {self.value(t)}, {by}, {width}, 32)"
-        elif k < 5:
+        elif k < 5 or k == 13:
             return self.ptx_shuffle()
         elif k == 5:
             t, call = "uint32", f"T.cuda.ballot_sync(0xFFFFFFFF, {self.condition(2)})"
@@ -291,7 +297,7 @@ class Meetings(Pipelines, Program):
             t = r.choice(["int32", "uint32", "int64", "uint8", "int16"])
             width = r.choice(["", "", ", 16", ", 8", ", 2"])
             call = f"T.cuda.warp_{r.choice(['sum', 'min', 'max'])}({self.value(t)}{width})"
-        elif k == 9:
+        elif k in (9, 14):
             return self.votes()
         elif k == 10:
             if r.random() < 0.5:

@@ -7,7 +7,7 @@
     TIRX_FUZZ_PROCESSES=16 TIRX_FUZZ_SECONDS=20 python -m fuzz.mutants
 
 A mutant is found when a random kernel differs, crashes, is reported, is not printed back, or when many are refused; or
-when it does not end. Each is one file compiled (with -O1, the interpreter's loops with -O0) and a link.
+when it does not end. Each is one file compiled (with -O1, faults in the interpreter's loops with -O0) and a link.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ def includes() -> list[str]:
     return [f"-I{sysconfig.get_paths()['include']}", f"-I{numpy.get_include()}"]
 
 
-def own_flags(source: str) -> list[str]:
+def own_flags(source: str, once: bool) -> list[str]:
     """The interpreter alone, without its copies for other processors, which take long."""
-    return ["-O0", "-DTX_AMALGAM"] if source == "emu/run.c" else ["-O1"]
+    return ["-O1" if once else "-O0", "-DTX_AMALGAM"] if source == "emu/run.c" else ["-O1"]
 
 
 def compile_one(source: str, csrc: list[Path], out: Path, base: Path) -> None:
     """The first folder of csrc that has the file and its headers wins."""
     out.parent.mkdir(parents=True, exist_ok=True)
     at = next(c / source for c in csrc if (c / source).exists())
-    command = ["cc", *FLAGS, "-DTX_DEBUG", *own_flags(source), *(f"-I{c}" for c in csrc), *includes(), "-c", str(at)]
+    command = ["cc", *FLAGS, *own_flags(source, len(csrc) == 1), *(f"-I{c}" for c in csrc), *includes(), "-c", str(at)]
     subprocess.run([*command, "-o", str(out)], check=True, cwd=base)
 
 

@@ -85,9 +85,9 @@ class Pipelines:
         ahead = r.choice(["", "", "", ".L2::128B", ".L2::64B"])
         tail = ""
         k = r.random()
-        if k < 0.15:
+        if k < 0.25:
             tail = f', T.cast(tid % {size // step + 1} * {step}, "uint32")'
-        elif k < 0.25:
+        elif k < 0.4:
             tail = f", {self.condition(1)}"
         where = r.choice(["shared", "shared", "shared::cta"])
         form = f'T.ptx["cp.async.{cache}.{where}.global{ahead}"]'
@@ -302,10 +302,16 @@ class Pipelines:
         body += self.use(ring, t, f"{ring}[{i} % {stages}, (tid * {r.choice([1, 3])} + {r.randrange(n)}) % {n}]")
         self.loops.pop()
         body += [self.arrive(f"{e}.ptr_to([{i} % {stages}])")] if back else self.cta_barrier()
-        body.append(f"if tid == {who} and {i} + {stages} < {tiles}:")
-        if back:
-            body += ["    " + x for x in self.wait(f"{e}.ptr_to([{i} % {stages}])", f"{i} // {stages} % 2")]
-        body += ["    " + x.format(s=f"{i} % {stages}", i=f"({i} + {stages})") for x in fill]
+        again = self.wait(f"{e}.ptr_to([{i} % {stages}])", f"{i} // {stages} % 2") if back else []
+        again += [x.format(s=f"{i} % {stages}", i=f"({i} + {stages})") for x in fill]
+        test = f"tid == {who} and {i} + {stages} < {tiles}"
+        form = r.randrange(4)
+        if form == 0:  # the others go on to the next turn
+            body += [f"if not ({test}):", *("    " + x for x in self.plain(1)), "    continue", *again]
+        else:
+            body += [f"if {test}:", *("    " + x for x in again)]
+            if form == 1:
+                body += ["else:", *("    " + x for x in self.plain(1))]
         return [*lines, *("    " + x for x in body)]
 
     def specialised(self):

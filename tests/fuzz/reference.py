@@ -151,7 +151,7 @@ class Kernel(Together, Instructions, Calls):
     def thread(self, tid, bid, cta=None) -> Thread:
         t = Thread()
         t.kernel, t.tid, t.bid, t.done, t.turns, t.cta = self, tid, bid, False, 0, cta
-        t.got, t.pending, t.groups = {}, [], []
+        t.got, t.pending, t.groups, t.skips = {}, [], [], None
         t.frame = Frame(t)
         t.frame.names.update(self.host)
         t.frame.names.update(self.parameters)

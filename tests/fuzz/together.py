@@ -99,11 +99,15 @@ class Together:
             if j > i:
                 run = self.block_of(tuple(body[i:j]))
                 for t in threads:
-                    if not t.done and run(t.frame) == "return":
-                        t.done = True
+                    if not t.done and not t.skips:
+                        way = run(t.frame)
+                        if way == "return":
+                            t.done = True
+                        elif way:
+                            t.skips = way
                 self.progress += 1
             if j < len(body):
-                yield from self.meet(body[j], [t for t in threads if not t.done])
+                yield from self.meet(body[j], [t for t in threads if not t.done and not t.skips])
                 j += 1
             i = j
 
@@ -129,22 +133,29 @@ class Together:
         if not threads:
             return
         if isinstance(n, ast.For):
-            marks = [len(t.frame.trail) for t in threads]
+            inside = threads
             for value in list(self.turns(n)(threads[0].frame)):
-                for t in threads:
+                marks = [len(t.frame.trail) for t in inside]
+                for t in inside:
                     self.bind_target(n.target, value, t.frame)
-                yield from self.together(n.body, threads)
-                for t, mark in zip(threads, marks, strict=True):
+                yield from self.together(n.body, inside)
+                for t, mark in zip(inside, marks, strict=True):
                     t.frame.leave(mark)
+                inside = self.next_turn(inside)
+            for t in threads:
+                t.skips = None
             return
         if isinstance(n, ast.While):
-            test = self.expr(n.test)
-            while threads := [t for t in threads if not t.done and truth(test(t.frame))]:
-                for t in threads:
+            test, inside = self.expr(n.test), threads
+            while inside := [t for t in inside if not t.done and truth(test(t.frame))]:
+                for t in inside:
                     t.turns += 1
                     if t.turns > TURNS:
                         raise S.Unsure("endless")
-                yield from self.inside(n.body, threads)
+                yield from self.inside(n.body, inside)
+                inside = self.next_turn(inside)
+            for t in threads:
+                t.skips = None
             return
         if isinstance(n, ast.If):
             for call in self.calls_of(n.test):
@@ -164,6 +175,14 @@ class Together:
         run = self.block_of((n,))
         for t in threads:
             run(t.frame)
+
+    @staticmethod
+    def next_turn(threads):
+        """Those that have not left the loop."""
+        for t in threads:
+            if t.skips == "continue":
+                t.skips = None
+        return [t for t in threads if not t.skips]
 
     def inside(self, body, threads):
         marks = [len(t.frame.trail) for t in threads]
