@@ -5,8 +5,8 @@ A block holds a row in registers, PIECES vectors of 16 bytes a thread: squares a
 the warp (`T.cuda.warp_sum`), then over the warps through shared memory with one barrier; then the registers are scaled
 and stored. The sum is kept in float32 whatever the dtype of the tensors.
 
-There is a block for each row, see softmax.py. The weights are the same for all rows: they come from the L2 cache, and
-are asked for together with the row, before its sum is known.
+There is a block for each row, see softmax.py. The weights are the same for all rows, so they come from a cache, and
+soon enough when they are asked for behind the barrier.
 
     python examples/rmsnorm.py                     runs on a GPU if there is one, else on the emulator
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 from quickstart import place
+from softmax import two_vectors_each
 
 import tirx
 from tirx.script import tirx as T
@@ -38,14 +39,14 @@ def rmsnorm(
     *,
     N: T.constexpr,
     dtype: T.constexpr = "bfloat16",
-    THREADS: T.constexpr = 256,
-    EARLY: T.constexpr = True,
+    THREADS: T.constexpr = None,
 ):
     rows = T.int32()
     X = T.match_buffer(x, (rows, N), dtype, align=16)
     W = T.match_buffer(w, (1, N), dtype, align=16)
     Y = T.match_buffer(y, (rows, N), dtype, align=16)
     VEC = T.meta_var(4 if dtype == "float32" else 8)
+    THREADS = T.meta_var(THREADS or two_vectors_each(N, VEC))
     PIECES = T.meta_var(-(-N // (VEC * THREADS)))
     WARPS = T.meta_var(THREADS // 32)
     T.device_entry()
@@ -59,8 +60,6 @@ def rmsnorm(
     for i in T.unroll(PIECES * VEC):  # what lies behind the end of the row stays 0
         v[i] = T.cast(0, dtype)
     load_row(v, X, row, tid, N, VEC, PIECES, THREADS)
-    if EARLY:
-        load_row(weight, W, 0, tid, N, VEC, PIECES, THREADS)
     total: T.float32 = 0.0
     for i in T.unroll(PIECES * VEC):
         total += T.cast(v[i], "float32") * T.cast(v[i], "float32")
@@ -68,8 +67,7 @@ def rmsnorm(
     if lane == 0:
         scratch[warp] = total
     T.cuda.cta_sync()
-    if not EARLY:
-        load_row(weight, W, 0, tid, N, VEC, PIECES, THREADS)
+    load_row(weight, W, 0, tid, N, VEC, PIECES, THREADS)
     total = T.cuda.warp_sum(scratch[lane % WARPS], WARPS)
     factor: T.float32 = T.rsqrt(total * (1.0 / N) + eps)
     for p in T.unroll(PIECES):
@@ -90,7 +88,7 @@ def reference(x: np.ndarray, w: np.ndarray, eps: float) -> np.ndarray:
 def main():
     target, name, put, get = place()
     rng = np.random.default_rng(0)
-    for dtype, rows, N, threads in [("float32", 5, 1000, 128), ("float16", 7, 2048, 128), ("float32", 2, 36, 64)]:
+    for dtype, rows, N, threads in [("float32", 5, 1000, 128), ("float16", 7, 2048, None), ("float32", 2, 36, None)]:
         exe = tirx.compile(rmsnorm.specialize(N=N, dtype=dtype, THREADS=threads), target=target)
         x = rng.standard_normal((rows, N)).astype(dtype)
         w = rng.standard_normal((1, N)).astype(dtype)
