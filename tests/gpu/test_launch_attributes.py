@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attributes of a launch as the driver has them: it is captured into a graph, whose node is asked. Drivers do not tell
-the preferred cluster, and of policies not the default."""
+"""The attributes of a launch as the driver has them: it is captured into a graph, whose node is asked. No driver tells
+the preferred cluster, nor, of policies, the default."""
 
 from __future__ import annotations
 
