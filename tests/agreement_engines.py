@@ -460,9 +460,10 @@ def tensor(row: Row, m: dict, free: bool, turn: int) -> Plan | None:
     op, rank = row.opcode(m), int(m["dim"][0])
     store = "bulk_group" in op
     dtypes = REDUCED[m["op"]].split() if "reduce" in op else ["float16", "uint8", "uint64"]
-    if turn >= len(dtypes) or m.get("lm") == "im2col" or m.get("cg"):
+    interleaved = turn == len(dtypes) and rank >= 3
+    if turn >= len(dtypes) + interleaved or m.get("lm") == "im2col" or m.get("cg"):
         return None
-    dtype = dtypes[turn]
+    dtype = [*dtypes, "uint32"][turn]
     es = np.dtype({"bfloat16": "float16"}.get(dtype, dtype)).itemsize
     sides = [4096 // es if rank == 1 else 64 // es, *SIDES[rank][1:]]
     strides = [64 * int(np.prod(SIDES[rank][1:i])) for i in range(1, rank)]
@@ -473,12 +474,18 @@ def tensor(row: Row, m: dict, free: bool, turn: int) -> Plan | None:
     if rank == 1:
         at = [4096 // es - 64 // es]
     size = int(np.prod(box)) * es
+    if interleaved:  # pixels of 16 bytes, in slices: the last dimension but one, of which a box has one
+        sides = [8, *{3: (), 4: (2,), 5: (2, 2)}[rank], 2 if rank == 5 else 4, 8 if rank == 3 else 4]
+        strides = [16 * int(np.prod(sides[:i])) for i in range(1, rank)]
+        box, swizzle = [4, *([2] * (rank - 3)), 1, 2], (1, 0, 3)[rank - 3]
+        at = [6 if store else -1, *([1] * (rank - 3)), 1, sides[-1] - 1]
+        size = 16 * int(np.prod(box))
     names = {"d": "to.ptr_to([0, 0])", "s": "sm.ptr_to([0, 0])", "t": ["T.address_of(m)", *map(str, at)],
              "b": "bar.ptr_to([0])", "mask": "T.uint16(1)"}  # fmt: skip
     call = f'    T.ptx["{op}"]({arguments(row, m, free, names)})'
     host = ["m: T.let = T.tvm_stack_alloca('tensormap', 1)",
             f"T.tensormap_encode_tiled(m, G.data, {', '.join(map(str, [*sides, *strides, *box, *[1] * rank]))}, "
-            f"descriptor_dtype={dtype!r}, rank={rank}, swizzle={swizzle})"]  # fmt: skip
+            f"descriptor_dtype={dtype!r}, rank={rank}, interleave={int(interleaved)}, swizzle={swizzle})"]  # fmt: skip
     if store:
         body = f"if tx == 0:\n{call}\n{DONE}"
     elif "prefetch" in op:
@@ -500,7 +507,7 @@ PLANS = {
 }  # fmt: skip
 
 
-SEVERAL = {"tmap_replace": 30, "cp_async": 3, "tma_load": 3, "tma_store": 3, "tma_reduce": 6, "tma_prefetch": 3}
+SEVERAL = {"tmap_replace": 30, "cp_async": 3, "tma_load": 4, "tma_store": 4, "tma_reduce": 7, "tma_prefetch": 4}
 
 
 def engine_forms():

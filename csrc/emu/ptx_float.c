@@ -54,13 +54,11 @@ fma_wide(double a, double b, double c)
         return r;
     }
     double p = fa * fb, pl = fma(fa, fb, -p);
-    if (fc == 0 || e - ec > 240) {
+    if (fc == 0) {
         tx_ptx_num r = {p, pl, e};
-        if (fc != 0 && pl == 0)
-            r.l = copysign(0x1p-80, fc);
         return r;
     }
-    fc = ldexp(fc, ec - e);
+    fc = e - ec > 240 ? copysign(0x1p-140, fc) : ldexp(fc, ec - e); /* far below: it decides between halves only */
     tx_ptx_num u = ptx_float_sum(fc, pl), v = ptx_float_sum(p, u.h), r;
     r = ptx_float_sum(v.h, sum_odd(u.l, v.l));
     r.e = e;
@@ -149,12 +147,13 @@ result(const tx_ptx_env *e, tx_ptx_num v, unsigned rnd)
 }
 
 static uint64_t
-double_nan(const double *x, unsigned n, double r)
+double_nan(const double *x, unsigned n, bool quotient, double r)
 {
-    static const uint8_t order[][3] = {{0}, {1, 0}, {1, 2, 0}};
+    static const uint8_t order[][3] = {{0}, {1, 0}, {1, 2, 0}, {0, 1}};
+    const uint8_t *at = order[quotient ? 3 : n - 1];
     for (unsigned i = 0; i < n; i++)
-        if (x[order[n - 1][i]] != x[order[n - 1][i]])
-            return f64_bits(x[order[n - 1][i]]) | 1ull << 51;
+        if (x[at[i]] != x[at[i]])
+            return f64_bits(x[at[i]]) | 1ull << 51;
     return r != r ? 0xfff8ull << 48 : f64_bits(r);
 }
 
@@ -162,10 +161,11 @@ double
 tx_ptx_fma_f64(double a, double b, double c)
 {
     double x[] = {a, b, c};
-    return bits_f64(double_nan(x, 3, fma(a, b, c)));
+    return bits_f64(double_nan(x, 3, false, fma(a, b, c)));
 }
 
-/* The same for float64, whose unit hands on the NaN of an operand: of the second, else the third, else the first. */
+/* The same for float64, whose unit hands on the NaN of an operand: of the second, else the third, else the first;
+ * a division that of the first. */
 static uint64_t
 float_result(const tx_ptx_env *e, const uint64_t *in, tx_ptx_num v, unsigned rnd)
 {
@@ -174,7 +174,7 @@ float_result(const tx_ptx_env *e, const uint64_t *in, tx_ptx_num v, unsigned rnd
         return result(e, v, rnd);
     for (unsigned i = 0; i < e->k->nin && i < 3; i++)
         x[i] = bits_f64(in[i]);
-    return double_nan(x, e->k->nin < 3 ? e->k->nin : 3, (double)NAN);
+    return double_nan(x, e->k->nin < 3 ? e->k->nin : 3, HAS(div), (double)NAN);
 }
 
 static unsigned
@@ -223,7 +223,7 @@ static bool
 is_outside(const tx_ptx_env *e, const uint64_t *in, unsigned i)
 {
     for (unsigned a = 0; a < 2; a++)
-        if (HAS(oob) && code_of(e, a, in, i) == 0x7ff7)
+        if (HAS(oob) && (code_of(e, a, in, i) & 0x7fff) == 0x7ff7)
             return true;
     return false;
 }
@@ -309,7 +309,7 @@ approximate(const tx_ptx_env *e, unsigned fmt, uint64_t code)
     if (fmt == FM_F32)
         return approximate_f32(e, (uint32_t)code);
     if (fmt == FM_F64 && !HAS(ftz)) /* rsqrt, by more than the special function unit */
-        return double_nan(&v, 1, 1 / sqrt(v));
+        return double_nan(&v, 1, false, 1 / sqrt(v));
     if (fmt == FM_F64) { /* only the upper half of the code counts */
         double x = bits_f64(tx_ptx_flush(fmt, code & 0xffffffff00000000ull));
         double r = HAS(rcp) ? 1 / x : x == 0 ? copysign((double)INFINITY, x) : 1 / sqrt(x);

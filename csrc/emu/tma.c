@@ -14,6 +14,7 @@ typedef struct tma_job {
     uint32_t image_off;
     uint32_t rows, inner, pitch; /* bytes of a row, and from row to row */
     uint32_t es;
+    int64_t slice; /* interleaved: bytes from the base to the slice that the box lies in */
     uint32_t cell; /* padded types: bytes of 16 elements, which take 16 bytes of shared memory; 0: others */
     bool gather;
     int32_t op; /* reduction, -1 none */
@@ -135,7 +136,7 @@ tma_put_row(const tma_job *j, uint32_t r, const uint8_t *row)
         return;
     }
     uint8_t *to = j->image + o;
-    if (j->map.swizzle <= 3 &&
+    if (j->map.swizzle <= 3 && !j->map.interleave &&
         (j->image_off + o) % j->pitch == 0) { /* the bits that turn are the same in all of the row */
         uint32_t turn = tma_swizzle(j, o) - o;
         for (uint32_t c = 0; c < j->inner; c += 16)
@@ -256,6 +257,29 @@ tma_complain(const tx_act *a, uint32_t l, const char *kind, const char *buffer, 
     return false;
 }
 
+/* An interleaved tensor holds slices of channels: dimension 0 is one of pixels of 16 or 32 bytes, the last but one is that of the slices,
+ * of which a box has one. It is as a tensor whose rows are pixels (found by 288 boxes of an H200, all alike). */
+static void
+tma_interleaved(tma_job *j)
+{
+    tx_tensormap *t = &j->map, of = *t;
+    int at = t->rank - 2;
+    int64_t unit = 16 * t->interleave, c[8];
+    memcpy(c, j->coord, sizeof c);
+    bool in = c[at] >= 0 && c[at] < of.dim[at];
+    for (int d = t->rank - 1, from = t->rank - 1; d > 0; d--, from--) {
+        from -= from == at;
+        t->dim[d] = of.dim[from], t->box[d] = of.box[from], t->estride[d] = of.estride[from];
+        t->stride[d] = from ? of.stride[from] : unit;
+        j->coord[d] = c[from];
+    }
+    t->channels = t->box[0] = t->dim[0] = unit * 8 / tx_tensormap_bits(t->dtype), t->estride[0] = 1;
+    j->coord[0] = 0;
+    j->slice = in ? (at ? c[at] * of.stride[at] : 0) : 0;
+    if (!in)
+        t->dim[1] = 0;
+}
+
 /* The map, the coordinates, the shape of the box. false: reported, or nothing to do. */
 static bool
 tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
@@ -282,9 +306,12 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     if (t->im2col != (o >= 0))
         return tma_complain(a, l, "out_of_bounds", NULL,
                             t->im2col ? "an im2col map in tile mode" : "a tiled map in im2col mode", 0, 0);
-    if (t->interleave || t->swizzle == 5)
+    if ((t->interleave && t->dtype >= TX_TM_16U4_ALIGN8B) || t->swizzle == 5)
         return tma_complain(a, l, "unsupported", NULL,
-                            "interleaved maps and swizzle 128B_ATOM_32B_FLIP_8B are not emulated", 0, 0);
+                            "interleaved maps of packed types and swizzle 128B_ATOM_32B_FLIP_8B are not emulated", 0,
+                            0);
+    if (t->interleave)
+        tma_interleaved(j);
     if (t->dtype > TX_TM_16U4_ALIGN8B) { /* packed in global memory, in cells of 16 bytes in shared memory */
         if (j->coord[0] % 128)
             return tma_complain(a, l, "misaligned", NULL,
@@ -307,6 +334,7 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     if (!tx_vm_global_at(vm, t->address, &mem, &off))
         return tma_complain(a, l, "out_of_bounds", NULL, "the map's address lies in no tensor of the kernel", 0, 0);
     const char *name = tx_vm_global_name(vm, mem);
+    off += j->slice;
     j->mem = mem, j->off = off;
     j->base = vm->mem[mem].base + off;
     j->es = (uint32_t)tx_tensormap_bits(t->dtype) / 8;
@@ -314,7 +342,10 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     j->rows = j->gather ? 4 : t->im2col ? (uint32_t)t->pixels : 1;
     for (int d = 1; d < t->rank && !j->gather && !t->im2col; d++)
         j->rows *= (uint32_t)((t->box[d] + t->estride[d] - 1) / t->estride[d]);
-    j->pitch = j->cell ? j->inner / j->cell * 16 : t->swizzle > 3 ? 128 : t->swizzle ? 16u << t->swizzle : j->inner;
+    j->pitch = j->cell                            ? j->inner / j->cell * 16
+               : t->interleave || t->swizzle == 0 ? j->inner
+               : t->swizzle > 3                   ? 128
+                                                  : 16u << t->swizzle;
     j->size = (j->rows - 1) * j->pitch + (t->swizzle || j->cell ? j->pitch : j->inner);
     if (!t->im2col && j->coord[0] * (int64_t)j->es % 16)
         return tma_complain(a, l, "misaligned", name,
@@ -345,12 +376,19 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
     return true;
 }
 
+/* Rows as they are, side by side or not. */
+static bool
+tma_is_dense(const tma_job *j)
+{
+    return !j->map.swizzle || (j->inner == j->pitch && !j->map.interleave);
+}
+
 static uint32_t
 tma_span_count(const tma_job *j)
 {
     if (j->cell)
         return j->rows * (j->inner / j->cell);
-    return j->inner == j->pitch || !j->map.swizzle ? j->rows : j->rows * (j->inner / 16);
+    return tma_is_dense(j) ? j->rows : j->rows * (j->inner / 16);
 }
 
 /* The bytes of shared memory that the box takes: of all rows, or those inside the tensor. */
@@ -358,7 +396,7 @@ static uint32_t
 tma_spans(const tma_job *j, tx_cta *cta, bool all, tx_span_of *s)
 {
     uint32_t n = 0;
-    bool dense = !j->cell && (j->inner == j->pitch || !j->map.swizzle);
+    bool dense = !j->cell && tma_is_dense(j);
     int64_t offset;
     for (uint32_t r = 0; r < j->rows; r++) {
         if (!all && !tma_row(j, r, &offset))
