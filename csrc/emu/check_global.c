@@ -46,7 +46,7 @@ typedef struct global_record {
     uint32_t *cta, *who, *time;
 } global_record;
 /* Memory that is only written: blocks of 32 granules, of which most often one warp writes all, or two write a run each. */
-enum { BLOCK = 32, RUNS = 2 };
+enum { BLOCK = 32, RUNS = 2, RUN_PAGE = 512 };
 typedef struct global_run {
     uint32_t cta, who, time; /* of the first granule; 1 << shift granules a lane */
     uint8_t first, last, shift;
@@ -56,11 +56,16 @@ typedef struct global_each { /* instead: every granule */
     struct global_each *next;
     uint32_t cta[BLOCK], who[BLOCK], time[BLOCK];
 } global_each;
+typedef struct global_page {
+    global_run run[RUN_PAGE]; /* the second */
+    global_each *each[RUN_PAGE];
+} global_page;
 struct tx_global {
     global_record w, r, t; /* plain writes, reads, strong operations */
     global_record r2, r3;  /* the reads before the last: by another thread of its CTA, by another CTA */
-    global_run *run[RUNS]; /* instead of w, by block; all but the first, and the next, only once they are needed */
-    global_each **each, *last;
+    global_run *run;       /* instead of w, by block: the first */
+    global_page **page;    /* the rest of RUN_PAGE blocks, once it is needed */
+    global_each *last;
     uint64_t n;
 };
 
@@ -78,18 +83,19 @@ record_new(global_record *r, uint64_t n)
 static bool
 blocks_new(tx_global *g, uint64_t n)
 {
-    g->run[0] = tx_calloc(n / BLOCK + 1, sizeof *g->run[0]);
-    return g->run[0] != NULL;
+    g->run = tx_calloc(n / BLOCK + 1, sizeof *g->run);
+    g->page = tx_calloc(n / BLOCK / RUN_PAGE + 1, sizeof *g->page);
+    return g->run && g->page;
 }
 
-/* Room for what is rarely there. */
-static bool
-blocks_more(tx_global *g)
+/* Of a block; NULL: there is none, or out of memory if one is to be made. */
+static global_page *
+page_of(const tx_global *g, uint64_t b, bool make)
 {
-    for (int k = 1; k < RUNS; k++)
-        if (!g->run[k] && !(g->run[k] = tx_calloc(g->n / BLOCK + 1, sizeof *g->run[k])))
-            return false;
-    return g->each || (g->each = tx_calloc(g->n / BLOCK + 1, sizeof *g->each));
+    global_page **p = &g->page[b / RUN_PAGE];
+    if (!*p && make)
+        *p = tx_calloc(1, sizeof **p);
+    return *p;
 }
 
 /* Can engines write there? They need what threads have read, and threads what engines do. */
@@ -136,9 +142,10 @@ tx_global_end(tx_vm *vm)
                 next = e->next;
                 tx_free(e);
             }
-            tx_free(vm->globals[i]->each);
-            for (int k = 0; k < RUNS; k++)
-                tx_free(vm->globals[i]->run[k]);
+            for (uint64_t k = 0; vm->globals[i]->page && k <= vm->globals[i]->n / BLOCK / RUN_PAGE; k++)
+                tx_free(vm->globals[i]->page[k]);
+            tx_free(vm->globals[i]->page);
+            tx_free(vm->globals[i]->run);
             tx_free(vm->globals[i]->w.cta);
             tx_free(vm->globals[i]->r.cta);
             tx_free(vm->globals[i]->r2.cta);
@@ -411,48 +418,52 @@ static tx_global_last
 last_write(const tx_global *m, uint64_t g)
 {
     tx_global_last none = {0, 0, 0};
-    if (!m->run[0] && !m->w.time)
+    if (!m->run && !m->w.time)
         return none;
-    if (!m->run[0]) {
+    if (!m->run) {
         tx_global_last l = {m->w.cta[g], m->w.who[g], m->w.time[g]};
         return l;
     }
     uint64_t b = g / BLOCK;
     uint32_t i = g % BLOCK;
-    const global_each *e = m->run[0][b].more ? m->each[b] : NULL;
+    const global_page *more = m->run[b].more ? page_of(m, b, false) : NULL;
+    const global_each *e = more ? more->each[b % RUN_PAGE] : NULL;
     if (e) {
         tx_global_last l = {e->cta[i], e->who[i], e->time[i]};
         return l;
     }
-    for (int k = 0; k < (m->run[0][b].more ? RUNS : 1); k++)
-        if (m->run[k][b].time && i >= m->run[k][b].first && i <= m->run[k][b].last)
-            return run_at(&m->run[k][b], i);
+    const global_run *run[RUNS] = {&m->run[b], more ? &more->run[b % RUN_PAGE] : NULL};
+    for (int k = 0; k < RUNS && run[k]; k++)
+        if (run[k]->time && i >= run[k]->first && i <= run[k]->last)
+            return run_at(run[k], i);
     return none;
 }
 
 static bool
 note_write(tx_global *m, uint64_t g, uint32_t cta, uint32_t who, uint32_t time)
 {
-    if (!m->run[0]) {
+    if (!m->run) {
         m->w.cta[g] = cta, m->w.who[g] = who, m->w.time[g] = time;
         return true;
     }
     uint64_t b = g / BLOCK;
     uint32_t i = g % BLOCK;
-    if (!blocks_more(m))
+    global_page *more = page_of(m, b, true);
+    global_each *e = more ? more->each[b % RUN_PAGE] : NULL;
+    if (!more)
         return false;
-    global_each *e = m->each[b];
     if (!e) {
+        const global_run *run[RUNS] = {&m->run[b], &more->run[b % RUN_PAGE]};
         if (!(e = tx_calloc(1, sizeof *e)))
             return false;
         for (int k = 0; k < RUNS; k++)
-            for (uint32_t at = m->run[k][b].first; m->run[k][b].time && at <= m->run[k][b].last; at++) {
-                tx_global_last l = run_at(&m->run[k][b], at);
+            for (uint32_t at = run[k]->first; run[k]->time && at <= run[k]->last; at++) {
+                tx_global_last l = run_at(run[k], at);
                 e->cta[at] = (uint32_t)l.cta, e->who[at] = l.who, e->time[at] = l.time;
             }
         e->next = m->last;
-        m->each[b] = m->last = e;
-        m->run[0][b].more = true;
+        more->each[b % RUN_PAGE] = m->last = e;
+        m->run[b].more = true;
     }
     e->cta[i] = cta, e->who[i] = who, e->time[i] = time;
     return true;
@@ -463,10 +474,11 @@ static int
 run_room(const tx_global *m, uint64_t b, uint32_t first, uint32_t size, uint32_t cta, uint32_t who, uint8_t shift)
 {
     int room = -1;
-    if (m->run[0][b].more && m->each[b])
+    const global_page *more = m->run[b].more ? page_of(m, b, false) : NULL;
+    if (more && more->each[b % RUN_PAGE])
         return -1;
     for (int k = RUNS - 1; k >= 0; k--) {
-        const global_run *r = k && !m->run[0][b].more ? NULL : &m->run[k][b];
+        const global_run *r = !k ? &m->run[b] : more ? &more->run[b % RUN_PAGE] : NULL;
         if (!r)
             room = k;
         else if (!r->time || (r->cta == cta && (r->who ^ who) >> TX_WHO_THREAD == 0 && r->first == first &&
@@ -483,9 +495,9 @@ static bool
 note_run(tx_global *m, uint64_t g, uint64_t n, uint32_t per, uint32_t cta, uint32_t who, uint32_t time)
 {
     uint8_t shift = per == 1 ? 0 : per == 2 ? 1 : per == 4 ? 2 : 3;
-    if (n == BLOCK && g % BLOCK == 0 && !m->run[0][g / BLOCK].time) {
-        m->run[0][g / BLOCK] = (global_run){cta, who, time, 0, BLOCK - 1, 0, m->run[0][g / BLOCK].more};
-        return !m->run[0][g / BLOCK].more;
+    if (n == BLOCK && g % BLOCK == 0 && !m->run[g / BLOCK].time && !m->run[g / BLOCK].more) {
+        m->run[g / BLOCK] = (global_run){cta, who, time, 0, BLOCK - 1, 0, false};
+        return true;
     }
     for (int put = 0; put < 2; put++) /* look, then do */
         for (uint64_t at = g; at < g + n;) {
@@ -493,12 +505,13 @@ note_run(tx_global *m, uint64_t g, uint64_t n, uint32_t per, uint32_t cta, uint3
             uint32_t first = at % BLOCK, room = BLOCK - first, size = g + n - at < room ? (uint32_t)(g + n - at) : room,
                      mine = who + (uint32_t)((at - g) >> shift << TX_WHO_THREAD);
             int k = run_room(m, b, first, size, cta, mine, shift);
-            if (k < 0 || (at - g) % per || (k && !blocks_more(m)))
+            if (k < 0 || (at - g) % per || (k && !page_of(m, b, true)))
                 return false;
             if (put) {
-                bool more = m->run[0][b].more || k;
-                m->run[k][b] = (global_run){cta, mine, time, (uint8_t)first, (uint8_t)(first + size - 1), shift, false};
-                m->run[0][b].more = more;
+                bool more = m->run[b].more || k;
+                *(k ? &page_of(m, b, false)->run[b % RUN_PAGE] : &m->run[b]) =
+                    (global_run){cta, mine, time, (uint8_t)first, (uint8_t)(first + size - 1), shift, false};
+                m->run[b].more = more;
             }
             at += size;
         }
@@ -656,7 +669,7 @@ global_one(const tx_access *a, tx_global *m, uint32_t lane, int64_t off)
                        !against(a, last_of(&m->r2, i), lane, off, me, true) ||
                        !against(a, last_of(&m->r3, i), lane, off, me, true))))
             return false;
-        if (write && !strong && (m->run[0] || m->w.time) && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
+        if (write && !strong && (m->run || m->w.time) && !note_write(m, i, (uint32_t)cta->linear, who, o->e.now))
             return tx_vm_nomem(vm), false;
         if (!write && !strong && m->r.time)
             keep_reader(m, i, (uint32_t)cta->linear, me);
@@ -686,9 +699,9 @@ tx_global_range(const tx_access *a, int64_t off)
     uint32_t who = tx_order_thread(cta, a->f->warp->index * TX_LANES) << TX_WHO_THREAD | (a->site & SITE);
     if (per && g + n <= m->n && !(a->vm->engine_cells && a->vm->engine_cells[a->mem]) && !a->strength &&
         a->kind != TX_ATOMIC) {
-        if (m->run[0] ? a->kind == TX_WRITE && note_run(m, g, n, per, (uint32_t)cta->linear, who, o->e.now)
-                      : o->nctas == 1 &&
-                            note_own(m, g, (uint32_t)n, per, a->kind == TX_WRITE, (uint32_t)cta->linear, who, &o->e))
+        if (m->run ? a->kind == TX_WRITE && note_run(m, g, n, per, (uint32_t)cta->linear, who, o->e.now)
+                   : o->nctas == 1 &&
+                         note_own(m, g, (uint32_t)n, per, a->kind == TX_WRITE, (uint32_t)cta->linear, who, &o->e))
             return true;
     }
     for (uint32_t lane = 0; lane < TX_LANES; lane++)

@@ -128,8 +128,10 @@ tx_overflow_check(tx_code *g, const tx_node *n, unsigned lane, const tx_val *a, 
         return;
     unsigned first = op == TX_OP_ADD ? V_WADD_I32_SS : op == TX_OP_SUB ? V_WSUB_I32_SS : V_WMUL_I32_SS;
     unsigned form = a->form == VF_ROW ? b->form == VF_ROW ? 1 : 2 : b->form == VF_ROW ? 3 : 0;
+    const tx_val *row = a->form == VF_ROW ? a : b;
+    int64_t lo = row->lo < INT32_MIN ? INT32_MIN : row->lo, hi = row->hi > INT32_MAX ? INT32_MAX : row->hi;
     uint32_t insn = tx_code_emit(g, first + form, 0, 0, tx_code_operand(g, a), tx_code_operand(g, b), 0,
-                                 n->op == TX_OP_SHL ? factor.lo : 0);
+                                 (int64_t)((uint64_t)hi << 32 | (uint32_t)lo));
     g->code.at[insn].site = tx_code_site(g, n->span, NULL, "arithmetic", 0, 0);
     if (n->vn)
         tx_code_remember(g, key, tx_val_int(TX_I32, 1));

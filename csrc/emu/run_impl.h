@@ -672,25 +672,30 @@ dispatch:
     } NEXT;
     FAULTS(CHKZ_I32_V, uint32_t, x == 0) FAULTS(CHKZ_I64_V, uint64_t, x == 0)
     FAULTS(CHKS_I32_V, uint32_t, x >= imm) FAULTS(CHKS_I64_V, uint64_t, x >= imm)
-#define WRAPS_V(N, A, B, XA, YB, W)                                                                                              \
+#define WRAPS_V(N, A, B, XA, YB, W, U, F)                                                                                        \
     LABEL(N) : if (check) {                                                                                                      \
         int32_t t[TX_LANES]; A; B;                                                                                               \
+        const int64_t u = U, lo = (int32_t)in->imm, hi = in->imm >> 32; /* the uniform operand; bounds of the row */             \
+        (void)u, (void)lo, (void)hi;                                                                                             \
+        if (F) NEXT;                                                                                                             \
         EACH { int32_t x = XA, y = YB; t[l] = (W) ? -1 : 0; }                                                                    \
         uint32_t bad = m & mask_of(t);                                                                                           \
         if (TX_UNLIKELY(bad)) OUT(tx_vm_overflow(vm, f, in, bad));                                                               \
     } NEXT;
-#define WRAPS(N, W)                                                                                                              \
+#define WRAPS(N, W, FVS, FSV)                                                                                                    \
     LABEL(N##_SS): if (check) {                                                                                                  \
         int32_t x = S(a)->i32, y = S(b)->i32;                                                                                    \
         if (TX_UNLIKELY(W)) OUT(tx_vm_overflow(vm, f, in, m));                                                                   \
     } NEXT;                                                                                                                      \
-    WRAPS_V(N##_VV, const int32_t *a = ROW(int32_t, a), const int32_t *b = ROW(int32_t, b), a[l], b[l], W)                       \
-    WRAPS_V(N##_VS, const int32_t *a = ROW(int32_t, a), int32_t b = S(b)->i32, a[l], b, W)                                       \
-    WRAPS_V(N##_SV, int32_t a = S(a)->i32, const int32_t *b = ROW(int32_t, b), a, b[l], W)
+    WRAPS_V(N##_VV, const int32_t *a = ROW(int32_t, a), const int32_t *b = ROW(int32_t, b), a[l], b[l], W, 0, false)             \
+    WRAPS_V(N##_VS, const int32_t *a = ROW(int32_t, a), int32_t b = S(b)->i32, a[l], b, W, b, FVS)                               \
+    WRAPS_V(N##_SV, int32_t a = S(a)->i32, const int32_t *b = ROW(int32_t, b), a, b[l], W, a, FSV)
+#define FITS(v) ((v) == (int32_t)(v))
 #define SUM ((int32_t)((uint32_t)x + (uint32_t)y))
 #define DIFFERENCE ((int32_t)((uint32_t)x - (uint32_t)y))
-    WRAPS(WADD_I32, ((x ^ SUM) & (y ^ SUM)) < 0) WRAPS(WSUB_I32, ((x ^ y) & (x ^ DIFFERENCE)) < 0)
-    WRAPS(WMUL_I32, (int64_t)x * y != (int32_t)((uint32_t)x * (uint32_t)y))
+    WRAPS(WADD_I32, ((x ^ SUM) & (y ^ SUM)) < 0, FITS(lo + u) && FITS(hi + u), FITS(lo + u) && FITS(hi + u))
+    WRAPS(WSUB_I32, ((x ^ y) & (x ^ DIFFERENCE)) < 0, FITS(lo - u) && FITS(hi - u), FITS(u - lo) && FITS(u - hi))
+    WRAPS(WMUL_I32, (int64_t)x * y != (int32_t)((uint32_t)x * (uint32_t)y), false, false)
         /* clang-format on */
 
         LABEL(JMP)
