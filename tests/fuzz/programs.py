@@ -467,7 +467,7 @@ class Program(Expressions):
                              f"T.serial({n}, unroll={r.choice(['True', 'False', '2'])})", f"T.parallel({n})",
                              f'T.serial({n}, annotations={{"pragma_unroll": 1}})'])  # fmt: skip
         elif form < 5:
-            step = r.choice([1, 2, 3, -1, -2])
+            step = r.choice([1, 2, 3, -1, -1, -2])
             a, b = r.randrange(-3, 6), r.randrange(-3, 6)
             f = r.choice([f"range({a}, {b}, {step})", f"T.serial({a}, {b}, step={step})",
                           f"T.unroll({a}, {b}, step={step})"])  # fmt: skip
@@ -640,7 +640,7 @@ class Program(Expressions):
     def collective(self):
         r = self.r
         name = self.fresh("x")
-        k = r.randrange(7)
+        k = r.choice([0, 1, 2, 3, 4, 4, 5, 6])
         if k < 3:
             t = r.choice(["int32", "float32", "uint32", "int64", "float16", "uint8", "float64", "bfloat16"])
             f = r.choice(["", "_up", "_down", "_xor"])
