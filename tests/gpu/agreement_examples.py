@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import itertools
 import multiprocessing
 import sys
 import time
 import warnings
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
@@ -33,6 +35,7 @@ import warp_allreduce
 import tirx
 
 warnings.simplefilter("ignore")  # of performance
+BF16 = ml_dtypes.bfloat16
 
 
 def normal(seed: int, *shape: int, dtype="float32", scale=1.0) -> np.ndarray:
@@ -75,13 +78,18 @@ def cases():
         for M, N, K in ((128, 256, 64), (200, 264, 136), (8, 8, 8), (256, 512, 512), (264, 136, 520)):
             args = normal(8, M, K, dtype="float16"), normal(9, N, K, dtype="float16"), empty(M, N, dtype="float16")
             yield f"hopper_gemm {M} {N} {K} {tuning}", kernel, args, 0
-    for D in (64, 128):
-        for causal in (False, True):
-            kernel = attention.attention.specialize(D=D, CAUSAL=causal, dtype="float16")
-            for heads, Lq, Lk in ((1, 128, 128), (2, 70, 200), (1, 1, 1), (2, 256, 512)):
-                q, k, v = (normal(10 + i, heads, n, D, dtype="float16") for i, n in enumerate((Lq, Lk, Lk)))
-                args = q, k, v, empty(heads, Lq, D, dtype="float16"), empty(heads, Lq)
-                yield f"attention {D} {causal} {heads} {Lq} {Lk}", kernel, args, 2e-3
+    for M, N, K in ((128, 256, 64), (200, 264, 136), (256, 512, 512)):
+        args = normal(8, M, K, dtype=BF16), normal(9, N, K, dtype=BF16), empty(M, N, dtype=BF16)
+        yield f"hopper_gemm {M} {N} {K} bf16", hopper_gemm.gemm.specialize(dtype="bfloat16", SMS=4), args, 0
+    for dtype, name, sizes in (
+        ("float16", "float16", ((1, 128, 128), (2, 70, 200), (1, 1, 1), (2, 256, 512))),
+        (BF16, "bfloat16", ((2, 70, 200), (1, 130, 130))),
+    ):
+        for D, causal, (heads, Lq, Lk) in itertools.product((64, 128), (False, True), sizes):
+            q, k, v = (normal(10 + i, heads, n, D, dtype=dtype) for i, n in enumerate((Lq, Lk, Lk)))
+            args = q, k, v, empty(heads, Lq, D, dtype=dtype), empty(heads, Lq)
+            kernel = attention.attention.specialize(D=D, CAUSAL=causal, dtype=name)
+            yield f"attention {name} {D} {causal} {heads} {Lq} {Lk}", kernel, args, 2e-3
 
 
 def job(index: int) -> tuple[str, str]:
