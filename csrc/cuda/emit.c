@@ -209,6 +209,7 @@ emit_params(em *e, tx_sb *o, const tx_func *f)
     bool restrict_all =
              f->flags & TX_FUNC_KERNEL && !emit_flag_is_off(f, "tirx.noalias") && !emit_flag_is_off(f, "tir.noalias"),
          overlaps = restrict_all && (f->launch.pdl > 0 || emit_finds(f, NULL)), first = true;
+    uint64_t mixed = restrict_all ? em_mixed_params(f) : 0;
 
     for (uint32_t i = 0; i < f->nparams; i++) {
         if (f->params[i].flags & TX_PARAM_SHAPE_ONLY)
@@ -219,7 +220,8 @@ emit_params(em *e, tx_sb *o, const tx_func *f)
         e->span = f->params[i].span ? f->params[i].span : f->span;
         /* a pointer without stores that is __restrict__ is read by ld.global.nc, for memory that nobody changes */
         emit_param(e, o, &f->params[i],
-                   restrict_all && (!overlaps || (f->params[i].var && emit_finds(f, f->params[i].var))));
+                   restrict_all && !(mixed >> (i < 63 ? i : 63) & 1) &&
+                       (!overlaps || (f->params[i].var && emit_finds(f, f->params[i].var))));
     }
 }
 

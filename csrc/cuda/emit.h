@@ -181,6 +181,9 @@ void em_ahead(em *e, const tx_node *n); /* before em_expr of a whole value: orde
 /* share.c */
 void em_share(em *e, const tx_node *n);
 
+/* mixed.c: parameters, as bits, whose read-only loads NVRTC could merge with loads of written memory */
+uint64_t em_mixed_params(const tx_func *f);
+
 /* intrin.c */
 bool em_intrin(em *e, tx_sb *o, const tx_node *n, em_prec prec); /* false: not one of its ops */
 int em_intrin_arch(unsigned op);                                 /* least architecture, or 0 */

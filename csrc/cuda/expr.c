@@ -594,26 +594,22 @@ expr_let(em *e, tx_sb *o, const tx_node *n, em_prec prec)
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------------ */
 
+/* Lane k: base + k * stride, which wraps like any sum. */
 static void
 expr_ramp(em *e, tx_sb *o, const tx_node *n, em_prec prec)
 {
+    const tx_node *base = n->arg[0], *step = n->arg[1], *lane;
     int64_t stride;
-    bool p;
 
-    if (e->lane == 0) {
-        em_expr(e, o, n->arg[0], prec);
-        return;
+    if (e->lane > 0) {
+        lane = tx_int(e->c, base->dtype, e->lane);
+        step = tx_const_i64(step, &stride)
+                   ? tx_int(e->c, base->dtype, (int64_t)((uint64_t)stride * (unsigned)e->lane))
+                   : tx_make(e->c, TX_OP_MUL, base->dtype, (tx_payload){0}, (const tx_node *[]){step, lane}, 2);
+        base = tx_make(e->c, TX_OP_ADD, base->dtype, (tx_payload){0}, (const tx_node *[]){base, step}, 2);
     }
-    p = em_paren(o, EM_ADD, prec);
-    em_expr(e, o, n->arg[0], EM_ADD);
-    tx_sb_puts(o, " + ");
-    if (tx_const_i64(n->arg[1], &stride)) {
-        em_int(e, o, TX_I32, (int64_t)e->lane * stride, EM_MUL);
-    } else {
-        tx_sb_f(o, "%d * ", e->lane);
-        em_expr(e, o, n->arg[1], EM_UNARY);
-    }
-    em_close(o, p);
+    if (base)
+        em_expr(e, o, base, prec);
 }
 
 static void

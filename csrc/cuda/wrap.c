@@ -226,7 +226,9 @@ em_neg(em *e, tx_sb *o, const tx_node *n, em_prec prec)
     unsigned bits = tx_bits(n->dtype);
     bool p = em_paren(o, EM_UNARY, prec);
 
-    if (bits < 32) {
+    if (bits == 16 && tx_is_signed(n->dtype)) {
+        em_call(e, o, EM_H_NEG_I16, "tirx_neg_i16", n->arg, 1);
+    } else if (bits < 32) {
         tx_sb_f(o, "(%s)-", em_elem_type(e, n->dtype));
         em_expr(e, o, n->arg[0], EM_UNARY);
     } else if (tx_is_signed(n->dtype) && !wrap_needed(e, n)) {

@@ -17,7 +17,7 @@ static __device__ __forceinline__ int tirx_cuda_warp_min_i32(int v, int width) {
   return v;
 }
 
-extern "C" __global__ void __launch_bounds__(32) forms_kernel(int* __restrict__ A_ptr, int* __restrict__ B_ptr, tirx_f16* __restrict__ H_ptr) {
+extern "C" __global__ void __launch_bounds__(32) forms_kernel(int* A_ptr, int* __restrict__ B_ptr, tirx_f16* __restrict__ H_ptr) {
   int tx = (int)threadIdx.x;
   int v;
   int v__2 = A_ptr[tx + 1];

@@ -1,6 +1,6 @@
 typedef unsigned int uint;
 
-extern "C" __global__ void __launch_bounds__(32) lazy_kernel(int* __restrict__ A_ptr, int* __restrict__ B_ptr) {
+extern "C" __global__ void __launch_bounds__(32) lazy_kernel(int* A_ptr, int* __restrict__ B_ptr) {
   int tx = (int)threadIdx.x;
   int condval;
   if (tx > 0) {
