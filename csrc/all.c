@@ -63,6 +63,7 @@
 #include "cuda/expr.c"
 #include "cuda/intrin.c"
 #include "cuda/mem.c"
+#include "cuda/mixed.c"
 #include "cuda/names.c"
 #include "cuda/order.c"
 #include "cuda/ptx.c"
