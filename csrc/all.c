@@ -79,6 +79,7 @@
 #include "emu/check_chain.c"
 #include "emu/check_engines.c"
 #include "emu/check_flags.c"
+#include "emu/check_atomics.c"
 #include "emu/check_global.c"
 #include "emu/check_map.c"
 #include "emu/check_overflow.c"

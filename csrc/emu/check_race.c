@@ -22,6 +22,7 @@ tx_shadow_free(tx_shadow *s)
     tx_free(s->slots);
     tx_free(s->more);
     tx_map_free(&s->more_at);
+    tx_hidden_free(s);
     tx_free(s->reads);
     tx_free(s->reader);
     tx_free(s->block);
@@ -190,7 +191,7 @@ slots_ordered(const tx_shadow *s, uint32_t thread, uint32_t g, uint32_t *by)
         *by = r->who;
         return false;
     }
-    if (!s->nmore || !tx_map_get(&s->more_at, g, &at))
+    if (!s->nmore || !tx_map_get(&s->more_at, g + 1, &at))
         return true;
     for (; at; at = s->more[at - 1].next) {
         const agent_read *r = &s->more[at - 1].r;
@@ -208,6 +209,7 @@ more_reset(tx_shadow *s)
     tx_map_free(&s->more_at);
     memset(&s->more_at, 0, sizeof s->more_at);
     s->nmore = s->more_free = 0;
+    tx_hidden_reset(s);
 }
 
 /* Granules that have been written forget their readers. */
@@ -216,9 +218,9 @@ tx_more_clear(tx_shadow *s, uint32_t g, uint32_t n)
 {
     for (uint32_t end = g + n; s->nmore && g < end; g++) {
         uint64_t at;
-        if (!tx_map_get(&s->more_at, g, &at) || !at)
+        if (!tx_map_get(&s->more_at, g + 1, &at) || !at)
             continue;
-        tx_map_put(&s->more_at, g, 0);
+        tx_map_put(&s->more_at, g + 1, 0);
         for (uint32_t next; at; at = next) {
             next = s->more[at - 1].next;
             s->more[at - 1].next = s->more_free;
@@ -232,7 +234,7 @@ note_more(tx_shadow *s, uint32_t g, agent_read r)
 {
     uint64_t first = 0;
     uint32_t at;
-    tx_map_get(&s->more_at, g, &first);
+    tx_map_get(&s->more_at, g + 1, &first);
     for (uint64_t k = first; k; k = s->more[k - 1].next)
         if (s->more[k - 1].r.who >> TX_WHO_THREAD == r.who >> TX_WHO_THREAD) {
             s->more[k - 1].r = r;
@@ -253,7 +255,7 @@ note_more(tx_shadow *s, uint32_t g, agent_read r)
         at = ++s->nmore;
     }
     s->more[at - 1] = (more_read){r, (uint32_t)first};
-    if (!tx_map_put(&s->more_at, g, at))
+    if (!tx_map_put(&s->more_at, g + 1, at))
         tx_vm_nomem(s->order->vm);
 }
 
@@ -408,8 +410,8 @@ stamp(const tx_access *a, uint32_t thread)
 
 /* A lane of a warp reads now. Lanes that went apart read at times of their own, and a thread may have seen one and not the
  * other: the two latest times are kept apart; of more, the earliest stands for all but the latest. */
-static void
-note_warp_read(const tx_order *o, warp_read *r, uint32_t thread)
+void
+tx_note_warp_read(const tx_order *o, warp_read *r, uint32_t thread)
 {
     uint32_t bit = 1u << thread % TX_LANES, now = o->e.now, first = thread / TX_LANES * TX_LANES;
     r->others &= ~bit;
@@ -440,7 +442,7 @@ note_read(tx_shadow *s, uint32_t g, uint32_t thread, uint32_t who, const tx_cta 
         return;
     }
     if (s->warps)
-        note_warp_read(s->order, &s->warps[(size_t)g * s->nwarps + (thread - first) / TX_LANES], thread);
+        tx_note_warp_read(s->order, &s->warps[(size_t)g * s->nwarps + (thread - first) / TX_LANES], thread);
     if ((s->rtime[g] & ~TX_TIME_CLOSER) < s->order->e.floor || (!s->warps && reads_ordered(s, thread, g, &by)))
         s->rwho[g] = who;
     else if (other != thread)
@@ -517,6 +519,10 @@ race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t of
         !tx_order_seen(s->order, thread, writer >> TX_WHO_THREAD, wtime))
         if (!report_race(a, s, lane, off, writer, wtime, writer & TX_WHO_ATOMIC ? "atomic" : "store"))
             return false;
+    uint32_t when;
+    if (s->nhidden && !tx_hidden_ordered(s, g, thread, strong, &by, &when) &&
+        !report_race(a, s, lane, off, by, when, by & TX_WHO_ATOMIC ? "atomic" : "store"))
+        return false;
     if (both_atomic && !race_scope(a, s, lane, off, thread, writer, wtime))
         return false;
     if (a->kind == TX_READ) {
@@ -529,6 +535,10 @@ race_one(const tx_access *a, tx_shadow *s, uint32_t g, uint32_t lane, int64_t of
     if ((!reads_ordered(s, thread, g, &by) || !slots_ordered(s, thread, g, &by)) &&
         !report_race(a, s, lane, off, by & ~(uint32_t)TX_WHO_ATOMIC, s->rtime[g] & ~TX_TIME_CLOSER, "load"))
         return false;
+    if (strong)
+        tx_hidden_note(s, g, thread, who);
+    else
+        tx_hidden_clear(s, g);
     s->wtime[g] = s->order->e.now;
     s->wwho[g] = who;
     s->rtime[g] = 0;

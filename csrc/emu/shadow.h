@@ -35,6 +35,7 @@ typedef struct tx_block {
     block_read read[BLOCK_READS];
 } tx_block;
 
+typedef struct hidden_write hidden_write; /* check_atomics.c */
 struct tx_shadow {
     tx_order *order;
     uint32_t start;
@@ -42,18 +43,30 @@ struct tx_shadow {
     uint32_t *wtime, *wwho, *rtime, *rwho;
     warp_read *warps; /* named barriers, engines: last read of each warp, n times nwarps; else NULL */
     agent_read *slots;
-    tx_map more_at; /* granule -> its first entry of `more` + 1, 0 none: readers beyond the slots */
+    tx_map more_at; /* granule + 1 -> its first entry of `more` + 1, 0 none: readers beyond the slots */
     more_read *more;
     uint32_t nmore, more_cap, more_free; /* more_free: the first unused one + 1 */
-    uint8_t *reads;                      /* engines that are still to read, and one of them */
+    tx_map hidden_at; /* granule + 1 -> its first entry of `hidden` + 1: writes in front of atomics */
+    hidden_write *hidden;
+    uint32_t nhidden, hidden_cap;
+    uint8_t *reads; /* engines that are still to read, and one of them */
     uint32_t *reader;
     uint32_t nwarps;
     uint32_t shift;  /* log2 of a granule's bytes */
     tx_block *block; /* NULL: no engines */
 };
 
+void tx_note_warp_read(const tx_order *o, warp_read *r, uint32_t thread);
 void tx_more_clear(tx_shadow *s, uint32_t g, uint32_t n);
 void tx_note_slot(tx_shadow *s, uint32_t g, uint32_t time, uint32_t who);
+
+/* ---- check_atomics.c --------------------------------------------------------------------------------------------- */
+
+void tx_hidden_free(tx_shadow *s);
+void tx_hidden_reset(tx_shadow *s);
+void tx_hidden_note(tx_shadow *s, uint32_t g, uint32_t thread, uint32_t who);
+void tx_hidden_clear(tx_shadow *s, uint32_t g);
+bool tx_hidden_ordered(const tx_shadow *s, uint32_t g, uint32_t thread, bool strong, uint32_t *by, uint32_t *when);
 
 /* ---- check_blocks.c ---------------------------------------------------------------------------------------------- */
 

@@ -56,6 +56,54 @@ def histogram_with_plain_additions(fixed):
     return k
 
 
+@expect("race", cls="race", buffer="hist", lines=("clear", "add"), source="own: counters cleared by one warp, whose own additions hide it",
+        launch=dict(grid=1, block=64), args=lambda: (ints(3, 64, lo=0, hi=8), zeros(8)),
+        want=lambda A, H: {1: np.bincount(A.ravel(), minlength=8).astype(np.int32)})
+def counters_cleared_for_the_own_warp_only(fixed):
+    @T.prim_func
+    def k(A: T.Buffer((3, 64), "int32"), H: T.Buffer((8,), "int32")):
+        T.device_entry()
+        bx = T.cta_id([1])
+        tx = T.thread_id([64])
+        hist = T.alloc_shared((8,), "int32")
+        if tx < 8:
+            hist[tx] = 0                            # <-- clear
+        if fixed:
+            T.cuda.cta_sync()
+        else:
+            T.cuda.warp_sync()
+        for i in range(3):
+            T.ptx.red.relaxed.cta.shared.add.s32(hist.ptr_to([A[i, tx]]), 1)  # <-- add
+        T.cuda.cta_sync()
+        if tx < 8:
+            H[tx] = hist[tx]
+    return k
+
+
+@expect("race", cls="race", buffer="hist", lines=("add", "load"), source="own: counters read behind the additions of the own warp",
+        launch=dict(grid=2, block=64), args=lambda: (ints(2, 3, 64, lo=0, hi=8), zeros(2, 8)),
+        want=lambda A, H: {1: np.stack([np.bincount(a.ravel(), minlength=8) for a in A])})
+def counters_read_when_the_own_warp_has_added(fixed):
+    @T.prim_func
+    def k(A: T.Buffer((2, 3, 64), "int32"), H: T.Buffer((2, 8), "int32")):
+        T.device_entry()
+        bx = T.cta_id([2])
+        tx = T.thread_id([64])
+        hist = T.alloc_shared((8,), "int32")
+        if tx < 8:
+            hist[tx] = 0
+        T.cuda.cta_sync()
+        for i in range(3):
+            T.ptx.red.relaxed.cta.shared.add.s32(hist.ptr_to([A[bx, i, tx]]), 1)  # <-- add
+        if fixed:
+            T.cuda.cta_sync()
+        else:
+            T.cuda.warp_sync()
+        if tx < 8:
+            H[bx, tx] = hist[tx]                    # <-- load
+    return k
+
+
 @expect("race", cls="race", buffer="sm", lines=("store", "load"), source="own: named barrier for half of the readers",
         launch=dict(grid=1, block=128), args=lambda: (ints(4, 64), zeros(4, 64)), want=lambda A, B: {1: A[:, ::-1]})
 def pair_of_warps_synchronises_with_itself_only(fixed):
