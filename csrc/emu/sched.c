@@ -221,10 +221,11 @@ start_cta(tx_vm *vm, uint64_t index)
     place_cta(cta, g, c, index);
     cta->linear = index;
     cta->next = NULL;
+    if (cta->open) /* else all are as they were at first */
+        memset(cta->barrier, 0, sizeof cta->barrier);
     cta->exited = cta->started = cta->idle_turns = cta->open = cta->meets = cta->free_registers = 0;
     if (cta->waited)
         memset(cta->waited, 0, cta->nwarps * TX_LANES * sizeof *cta->waited);
-    memset(cta->barrier, 0, sizeof cta->barrier);
     memset(cta->meet_arrived, 0, sizeof cta->meet_arrived);
     for (uint32_t i = 0; i < cta->nwarps; i++) {
         tx_warp *w = &cta->warps[i];
