@@ -432,14 +432,16 @@ may_touch(const tx_act *a, uint32_t lane, const tx_order *o, const tmem_record *
     if (!r->writes && !tmem_seen(o, me, &r->write, work))
         return too_early(a, lane, o, r->write.who >= o->nthreads ? "async" : "race", &r->write,
                          "that is not ordered after");
-    if (!r->writes && !tmem_fenced(a, lane, o, &r->write))
+    if (!r->writes && r->write.time && !tmem_fenced(a, lane, o, &r->write))
         return false;
     if (!write)
         return true;
     if (r->reads && !piped && !(work && tmem_seen(o, me, &r->flight, false)))
         return too_early(a, lane, o, "async", &r->flight, "that is still being read by");
     for (uint32_t i = 0; i < TMEM_READERS; i++)
-        if (!tmem_seen(o, me, &r->read[i], work)) {
+        if (!r->read[i].time)
+            continue;
+        else if (!tmem_seen(o, me, &r->read[i], work)) {
             if (a->vm->unwritten.granule == UINT32_MAX)
                 a->vm->unwritten.set = false;
             return too_early(a, lane, o, work ? "async" : "race", &r->read[i], "that is not ordered after");
