@@ -310,6 +310,11 @@ tma_prepare(const tx_act *a, uint32_t l, tma_job *j, bool store)
         return tma_complain(a, l, "unsupported", NULL,
                             "interleaved maps of packed types and swizzle 128B_ATOM_32B_FLIP_8B are not emulated", 0,
                             0);
+    for (int d = t->interleave ? 0 : 1, k = 0; t->im2col && k < t->rank - 2; d++, k++)
+        if (j->coord[d] < t->lower[k] || j->coord[d] > t->dim[d] - 1 + t->upper[k])
+            return tma_complain(a, l, "out_of_bounds", NULL,
+                                "coordinate %lld is %lld, outside the window of the map: the hardware stops there", d,
+                                j->coord[d]);
     if (t->interleave)
         tma_interleaved(j);
     if (t->dtype > TX_TM_16U4_ALIGN8B) { /* packed in global memory, in cells of 16 bytes in shared memory */

@@ -132,3 +132,19 @@ def test_stores(op):
                     new = (want[there : there + 16].view("uint32") + new.view("uint32")).view("uint8")
                 want[there : there + 16] = new
         np.testing.assert_array_equal(got, want)
+
+
+WINDOWS = [r for r in RECORDS if isinstance(r[3][0], list)]
+
+
+@pytest.mark.parametrize("way", [-1, 1])
+def test_windows_begin_inside(way):
+    """39 of 39 copies of an H200 that began outside the window of their map ended in an illegal instruction."""
+    memory = np.arange(1 << 16, dtype="uint16")
+    for record in WINDOWS[::9]:
+        lower, upper, *_ = record[3]
+        where = lower[0] - 1 if way < 0 else record[1][0] + upper[0]
+        spoilt = [*record[:7], [where, *record[7][1:]], *record[8:]]
+        with pytest.raises(tirx.EmulationError, match=f"coordinate 0 is {where}, outside the window of the map") as e:
+            move(spoilt, LOAD, memory, np.full(size_of(record), 0xCD, "uint8"))
+        assert e.value.kind == "out_of_bounds"
