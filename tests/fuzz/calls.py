@@ -381,6 +381,12 @@ def minimum(op, a, b):
     return S.binary(op, a, b)
 
 
+def quotient(op, a, b):
+    """Of plain numbers a plain number, which takes the dtype of what it meets."""
+    r = S.binary(op, a, b)
+    return r if type(a) is V or type(b) is V else r.v
+
+
 def exact(name, a):
     a = S.to_float(a)
     t, f = S.scalar(a.t), S.EXACT[name]
@@ -428,10 +434,10 @@ def ffs(a):
 
 
 FUNCTIONS = {
-    "truncdiv": lambda a, b: S.binary("truncdiv", a, b),
-    "truncmod": lambda a, b: S.binary("truncmod", a, b),
-    "floordiv": lambda a, b: S.binary("//", a, b),
-    "floormod": lambda a, b: S.binary("%", a, b),
+    "truncdiv": lambda a, b: quotient("truncdiv", a, b),
+    "truncmod": lambda a, b: quotient("truncmod", a, b),
+    "floordiv": lambda a, b: quotient("//", a, b),
+    "floormod": lambda a, b: quotient("%", a, b),
     "ceildiv": lambda a, b: S.binary("ceildiv", a, b) if type(a) is V or type(b) is V else -(-a // b),
     "Div": lambda a, b: S.binary("/" if S.scalar(a.t) in S.FORMATS else "truncdiv", a, b),
     "min": lambda a, b: minimum("min", a, b),

@@ -459,6 +459,9 @@ class Expressions:
         k = r.random()
         if k < 0.08:  # one value twice, and a plain float beside a narrow one
             t = self.dtype()
+            if t in ("float16", "bfloat16") and r.random() < 0.3:  # equal in the narrow dtype
+                x = r.choice(["0.1", "2.7", "1.001", "-0.3"])
+                return f"(T.{t}({x}) {r.choice(['<', '>=', '=='])} {x})"
             if t in ("float16", "bfloat16") and r.random() < 0.7:
                 return f"({self.leaf(t)} {r.choice(['<', '>=', '=='])} {r.choice(['0.1', '2.5', '1.001', '-0.3'])})"
             twice = [v.name for v in self.vars if v.t in S.WIDE and v.kind == "let"]

@@ -366,6 +366,7 @@ class Meetings(Pipelines, Program):
             self.keep(p, "bool")
         elif k == 0:
             name, lines = self.cell_of("bool", "T.bool(False)")
+            test = self.condition(2) if r.random() < 0.5 else self.uniform()
             lines.append(
                 f'T.ptx["vote.sync.{r.choice(["all", "any", "uni"])}.pred"]({name}, {self.condition(2)}, {ALL})'
             )
@@ -614,6 +615,10 @@ class Meetings(Pipelines, Program):
         lines = self.head()
         self.loops.append(("tid", self.per))
         body = []
+        for t in ("int32", r.choice(["int32", "uint32", "int64"])):  # what statements of loops add to
+            name, more = self.cell_of(t, self.any_value(t))
+            self.keep(name, t)
+            body += more
         for _ in range(r.choice([2, 2, 3])):
             body += self.meeting()
             if r.random() < 0.3:

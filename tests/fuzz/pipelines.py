@@ -61,6 +61,12 @@ class Pipelines:
             lines.append(f"{self.element(a)} {self.r.choice('+^-')}= {self.cast_text(a.t, x)}")
         elif a.t != "float8_e8m0fnu":
             lines.append(f"{self.element(a)} = {x}")
+        cells = [
+            v for v in self.vars if v.kind == "cell" and v.t in ("int32", "uint32", "int64") and v.name.isidentifier()
+        ]
+        if cells and self.r.random() < 0.4:
+            c = self.r.choice(cells)
+            lines.append(f"{c.name} = {c.name} * 3 + {self.cast_text(c.t, x)}")
         if self.r.random() < 0.15:
             lines += self.plain(1)
         self.vars.pop()
@@ -86,7 +92,8 @@ class Pipelines:
         tail = ""
         k = r.random()
         if k < 0.25:
-            tail = f', T.cast(tid % {size // step + 1} * {step}, "uint32")'
+            # another part of a stage each time it is filled
+            tail = f', T.cast((tid + {{i}}) % {size // step + 1} * {step}, "uint32")'
         elif k < 0.4:
             tail = f", {self.condition(1)}"
         where = r.choice(["shared", "shared", "shared::cta"])
