@@ -168,7 +168,12 @@ class Meetings(Pipelines, Program):
             return self.exchange_shared()
         a = self.r.choice(found)
         c, lines = self.cell_of(a.t, self.any_value(a.t))
-        return [*lines, *self.cta_barrier(), f"{a.name}[{self.place(self.per)}] = {c}", *self.cta_barrier()]
+        lines += [*self.cta_barrier(), f"{a.name}[{self.place(self.per)}] = {c}"]
+        at = self.arrays.index(a)
+        del self.arrays[at]  # what a barrier votes on is read before it
+        lines += self.cta_barrier()
+        self.arrays.insert(at, a)
+        return lines
 
     def scan(self):
         """Sums of all before, or a tree of sums, in steps of twice the distance."""
