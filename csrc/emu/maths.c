@@ -63,7 +63,7 @@ two(unsigned op, double x, double y)
 {
     switch (op) {
     case TX_OP_ATAN2: return atan2(x, y);
-    case TX_OP_POW: return pow(x, y);
+    case TX_OP_POW: return x == 1 || y == 0 ? 1 : pow(x, y); /* also of signalling NaNs, as CUDA has it */
     case TX_OP_FMOD: return fmod(x, y);
     case TX_OP_HYPOT: return hypotenuse(x, y);
     case TX_OP_LDEXP: return y != y ? x : ldexp(x, y > 1 << 20 ? 1 << 20 : y < -(1 << 20) ? -(1 << 20) : (int)y);

@@ -653,17 +653,18 @@ class Kernel(Together, Instructions, Calls):
         ops = [SIGNS[type(op)] for op in n.ops]
 
         def run(frame):
-            a = number(items[0](frame))
+            a, plain = number(items[0](frame)), True
             for op, e in zip(ops, items[1:], strict=True):
                 b = number(e(frame))
                 if type(a) is not V and type(b) is not V:
                     r = S.COMPARE[op](a, b)
                 else:
                     r = S.compare(op, a, b)
+                    plain = False
                     if type(r.v) is tuple:
                         return r
                 if not truth(r):
-                    return r if type(r) is V else V("bool", 0)
+                    return r if plain or type(r) is V else V("bool", 0)
                 a = b
             return r
 
