@@ -4,8 +4,9 @@
  * A granule keeps its last write and, if the kernel also reads the memory, its last read: CTA, thread, time, place. Threads of one CTA or
  * cluster are ordered by its clocks. Between CTAs order comes from strong operations: a release (an operation with .release, or a relaxed
  * one by a thread behind a fence) adds what its thread knows to the list of its address, and a strong read of the address takes the
- * list over, as far as it has grown: at once if it acquires, else behind a fence. Both sides have a scope. An ordinary load beside atomics that update is let pass: loops around compare and swap begin with one. Copies by
- * engines are not looked at. SPDX-License-Identifier: Apache-2.0 */
+ * list over, as far as it has grown: at once if it acquires, else behind a fence. Both sides have a scope. An ordinary load beside
+ * atomics that update is let pass: loops around compare and swap begin with one. What engines do is check_engines.c's part.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "emu/async.h"
@@ -494,7 +495,9 @@ run_room(const tx_global *m, uint64_t b, uint32_t first, uint32_t size, uint32_t
 static bool
 note_run(tx_global *m, uint64_t g, uint64_t n, uint32_t per, uint32_t cta, uint32_t who, uint32_t time)
 {
-    uint8_t shift = per == 1 ? 0 : per == 2 ? 1 : per == 4 ? 2 : 3;
+    uint8_t shift = (uint8_t)__builtin_ctz(per);
+    if (1u << shift != per)
+        return false;
     if (n == BLOCK && g % BLOCK == 0 && !m->run[g / BLOCK].time && !m->run[g / BLOCK].more) {
         m->run[g / BLOCK] = (global_run){cta, who, time, 0, BLOCK - 1, 0, false};
         return true;
@@ -544,7 +547,7 @@ keep_reader(tx_global *m, uint64_t i, uint32_t cta, uint32_t me)
 static bool
 note_own(tx_global *m, uint64_t g, uint32_t n, uint32_t per, bool write, uint32_t cta, uint32_t who, const tx_epoch *e)
 {
-    uint8_t shift = per == 1 ? 0 : per == 2 ? 1 : per == 4 ? 2 : 3;
+    uint8_t shift = (uint8_t)__builtin_ctz(per);
     uint32_t first = who >> TX_WHO_THREAD;
     if (1u << shift != per || !own_records(&m->w, g, n, shift, cta, first, e->floor) ||
         !own_records(&m->t, g, n, shift, cta, first, e->floor) ||

@@ -4,8 +4,9 @@
  * For each granule (the smallest access that the kernel makes) there is the last write and the reads since: a time, a thread or
  * engine, a place in the source. Who has seen what is in order.c. Reads by several threads merge into one record
  * that says "other lanes too" or "other warps too"; kernels with named barriers or engines also keep the last two times at which lanes
- * of each warp read, and engines' reads have slots of their own. A write of time 2^31 and above needs a closer look: it is an engine's, is still
- * to come, or the granule belongs to a live mbarrier. Where engines write whole blocks a block has one record instead (check_blocks.c). Times go on from CTA to CTA, so that nothing is cleared in between.
+ * of each warp read, and engines' reads have slots of their own. A write of time 2^31 and above needs a closer look: it is an engine's,
+ * is still to come, or the granule belongs to a live mbarrier. Where engines write whole blocks a block has one record instead
+ * (check_blocks.c). Times go on from CTA to CTA, so that little is cleared in between.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -100,7 +101,7 @@ race_begin(tx_vm *vm, tx_cta *cta)
         tx_order_begin(s->order);
     s->order->cta[per > 1 ? cta->cluster_rank : 0] = cta;
     s->start = s->order->e.start;
-    if (s->nmore)
+    if (s->nmore || s->nhidden)
         more_reset(s);
     return true;
 }

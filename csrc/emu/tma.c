@@ -425,7 +425,7 @@ tma_touches(const tx_act *a, uint32_t l, const tma_job *j, unsigned kind)
     tx_vm *vm = a->vm;
     tx_chain_touch t = {.site = a->in->site, .kind = kind};
     tma_pixel p = {{0}};
-    int64_t from, to, offset, off;
+    int64_t from, to, offset = 0, off;
     if (!vm->hooks || !vm->l->chain || !tx_vm_global_at(vm, (uint64_t)(uintptr_t)j->base, &t.mem, &off))
         return true;
     tma_inside(j, &from, &to);
@@ -449,7 +449,7 @@ tma_global(const tx_issue *i, tx_work *w, const tma_job *j, bool write)
     if (!i->vm->hooks || !tx_engines_watch(i->vm, j->mem))
         return true;
     tx_global_span *s = tx_malloc((j->rows + 1) * sizeof *s);
-    int64_t from, to, offset;
+    int64_t from, to, offset = 0;
     uint32_t n = 0;
     tma_pixel p;
     if (!s)
