@@ -15,7 +15,7 @@ tx_block_open(tx_shadow *s, uint32_t b)
     k->on = false;
     for (uint32_t g = first; g < first + per; g++)
         s->wtime[g] = k->wtime, s->wwho[g] = k->wwho, s->rtime[g] = 0;
-    memset(s->reads + first, 0, per);
+    memset(s->reads + first, 0, per * sizeof *s->reads);
     memset(&s->slots[(size_t)first * SLOTS], 0, (size_t)per * SLOTS * sizeof *s->slots);
     tx_more_clear(s, first, per);
     for (uint32_t r = 0; r < k->n; r++)

@@ -44,7 +44,7 @@ tx_shadow_new(const tx_cta *cta, const tx_emu_program *p)
         s->warps = tx_calloc((size_t)s->n * cta->nwarps, sizeof *s->warps);
     if (p->agents) {
         s->slots = tx_calloc((size_t)s->n * SLOTS, sizeof *s->slots);
-        s->reads = tx_calloc(s->n, 1);
+        s->reads = tx_calloc(s->n, sizeof *s->reads);
         s->reader = tx_calloc(s->n, sizeof *s->reader);
         s->block = tx_calloc((size_t)cta->shared_bytes / BLOCK_BYTES + 2, sizeof *s->block);
     }

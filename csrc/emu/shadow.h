@@ -49,7 +49,7 @@ struct tx_shadow {
     tx_map hidden_at; /* granule + 1 -> its first entry of `hidden` + 1: writes in front of atomics */
     hidden_write *hidden;
     uint32_t nhidden, hidden_cap;
-    uint8_t *reads; /* engines that are still to read, and one of them */
+    uint16_t *reads; /* engines that are still to read, and one of them */
     uint32_t *reader;
     uint32_t nwarps;
     uint32_t shift;  /* log2 of a granule's bytes */

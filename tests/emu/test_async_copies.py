@@ -265,6 +265,31 @@ if tx == 0:
     assert a[0] == -18 and a[1] == 63
 
 
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_tile_that_many_copies_still_read(wait):
+    """256 stores of one tile are under way; a count of them in a byte would be none."""
+    body = """sm[tx] = tx
+T.ptx.fence.proxy.async_.shared__cta()
+T.cuda.cta_sync()
+if tx == 0:
+    for i in range(256):
+        T.ptx[BULK_OUT](B.ptr_to([i * 64]), sm.ptr_to([0]), T.uint32(256))
+    T.ptx.cp.async_.bulk.commit_group()
+    T.ptx.cp.async_.bulk.wait_group.read(0)
+    sm[5] = -1
+    T.ptx.cp.async_.bulk.wait_group(0)"""
+    if not wait:
+        body = body.replace("    T.ptx.cp.async_.bulk.wait_group.read(0)\n", "")
+    exe = kernel(body, m=64 * 256)
+    a, b = ints(64), np.zeros(64 * 256, "int32")
+    if wait:
+        exe(a, b)
+        np.testing.assert_array_equal(b, np.tile(np.arange(64), 256))
+    else:
+        error = report(exe, a, b)
+        assert error.kind == "async" and error.buffer == "sm" and len(error.lines) == 2
+
+
 @pytest.mark.parametrize("dtype, op, ref", [
     ("int32", "add.s32", np.add), ("int32", "min.s32", np.minimum), ("uint32", "max.u32", np.maximum),
     ("uint32", "xor.b32", np.bitwise_xor), ("float32", "add.f32", np.add), ("uint64", "add.u64", np.add),
