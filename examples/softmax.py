@@ -14,11 +14,10 @@ so each exponential is computed once, too. They are powers of two, as the hardwa
 
 The exchange goes through shared memory: 8 bytes a warp, one barrier.
 
-There is a block for each row, and no loop over rows. The GPU holds several blocks on an SM, so that some read while
-others add up, wait or write; a block that ends makes room for the next, whose loads begin at once; and no SM is left
-with a row more than the others. Blocks that stay and walk over the rows, with the next row's loads in flight, in
-registers or in a ring of shared memory that the copy engine fills, were 5 to 10 % slower on an H200, and so was every
-hint to the caches. What matters is that a thread asks for little, two vectors or four, so that many blocks fit.
+There is a block for each row, and no loop over rows: the GPU holds several blocks on an SM, some of which read while
+others add up, wait or write, and a block that ends makes room for the next. On an H200 this was faster than blocks that
+stay and walk over the rows, with the next row's loads in flight in registers or in a ring of shared memory, and no hint
+to the caches helped (docs/benchmarks.md). A thread asks for two vectors or four.
 THREADS is a power of two from 64 on.
 
 Loads and stores are spelled as instructions here (in rmsnorm.py they are loops over vectors): 16 bytes at once, through
