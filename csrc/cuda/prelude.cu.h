@@ -271,12 +271,14 @@ TURNS(I64, "i64", "long long", "unsigned long long")
 #undef TURNS
 
 /* neg.s16 that is widened afterwards gives 32768 for -32768 (seen with NVRTC 13.0 on sm_90) */
-HELPER(NEG_I16, NONE, NONE,
-       DEVICE "short tirx_neg_i16(short x) {\n"
-              "  int r;\n"
-              "  asm(\"{\\n\\t.reg .b32 t;\\n\\tneg.s32 t, %1;\\n\\tbfe.s32 %0, t, 0, 16;\\n}\" : \"=r\"(r) : \"r\"((int)x));\n"
-              "  return (short)r;\n"
-              "}\n")
+HELPER(
+    NEG_I16, NONE, NONE,
+    DEVICE
+    "short tirx_neg_i16(short x) {\n"
+    "  int r;\n"
+    "  asm(\"{\\n\\t.reg .b32 t;\\n\\tneg.s32 t, %1;\\n\\tbfe.s32 %0, t, 0, 16;\\n}\" : \"=r\"(r) : \"r\"((int)x));\n"
+    "  return (short)r;\n"
+    "}\n")
 HELPER(ABS_I32, NONE, NONE,
        DEVICE "int tirx_abs_i32(int x) {\n"
               "  int r;\n"
