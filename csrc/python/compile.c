@@ -66,10 +66,24 @@ parse_target(const char *text, tx_target *out)
     return ok;
 }
 
+/* A target's text, or NULL with an exception: a null character would hide what follows it. */
+static const char *
+target_text(PyObject *text)
+{
+    Py_ssize_t n = 0;
+    const char *p = PyUnicode_AsUTF8AndSize(text, &n);
+
+    if (p && strlen(p) != (size_t)n) {
+        PyErr_Format(PyExc_ValueError, "unknown target %R", text);
+        return NULL;
+    }
+    return p;
+}
+
 static PyObject *
 pycomp_parse_target(PyObject *Py_UNUSED(module), PyObject *text)
 {
-    const char *p = PyUnicode_AsUTF8AndSize(text, NULL);
+    const char *p = target_text(text);
     char suffix[2] = {0};
     tx_target t;
 
@@ -82,7 +96,7 @@ pycomp_parse_target(PyObject *Py_UNUSED(module), PyObject *text)
 static bool
 target_with_options(PyObject *text, PyObject *options, tx_target *t)
 {
-    const char *p = PyUnicode_AsUTF8AndSize(text, NULL);
+    const char *p = target_text(text);
     PyObject *key, *value;
     Py_ssize_t pos = 0;
 

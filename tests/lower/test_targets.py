@@ -25,7 +25,19 @@ def test_known_targets(text, want):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "gpu", "cuda:", "cuda:80", "cuda:sm_", "cuda:sm_13", "cuda:sm_80a", "cuda:sm_90b", "cuda:sm_90ax", "CPU"],
+    [
+        "",
+        "gpu",
+        "cuda:",
+        "cuda:80",
+        "cuda:sm_",
+        "cuda:sm_13",
+        "cuda:sm_80a",
+        "cuda:sm_90b",
+        "cuda:sm_90ax",
+        "CPU",
+        "cuda:sm_90a\0x",
+    ],
 )
 def test_unknown_targets(text):
     with pytest.raises(ValueError, match="unknown target") as info:

@@ -146,7 +146,12 @@ def test_a_lane_gives_the_places_of_a_warp():
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("x = T.cuda.wgmma.place(-1)", "T.cuda.wgmma.place: elements count from 0, got -1"),
+        ("x = T.cuda.wgmma.place(-1)", "T.cuda.wgmma.place: i is 0..255, got -1"),
+        ("x = T.cuda.wgmma.place(2**40)", "T.cuda.wgmma.place: i is 0..255, got 1099511627776"),
+        ("x = T.cuda.wgmma.place(1.5)", "T.cuda.wgmma.place: i is an integer, got 1.5"),
+        ("x = T.cuda.wgmma.place(1, 128)", "T.cuda.wgmma.place: thread is 0..127, got 128"),
+        ("x = T.cuda.wgmma.holder(64, 0)", "T.cuda.wgmma.holder: row is 0..63, got 64"),
+        ("x = T.cuda.wgmma.holder(0, -1)", "T.cuda.wgmma.holder: column is 0..1023, got -1"),
         ("x = T.cuda.wgmma.place(0, per=3)", "a thread holds 1, 2 or 4 neighbours of a row, got per=3"),
         ("x = T.cuda.wgmma.holder(0, 0, per=8)", "T.cuda.wgmma.holder: a thread holds 1, 2 or 4 neighbours"),
     ],

@@ -65,6 +65,15 @@ def _neighbours(what: str, per: Any) -> None:
         raise ValueError(f"{what}: a thread holds 1, 2 or 4 neighbours of a row, got per={per!r}")
 
 
+def _place_number(what: str, name: str, x: Any, end: int) -> None:
+    """A number of a fragment: an integer below `end`, or an integer expression."""
+    integer = isinstance(x, int) and not isinstance(x, bool)
+    if not integer and not (isinstance(x, (_core.Expr, _core.Buffer)) and "int" in x.dtype):
+        raise TypeError(f"{what}: {name} is an integer, got {x.dtype if hasattr(x, 'dtype') else repr(x)}")
+    if integer and not 0 <= x < end:
+        raise ValueError(f"{what}: {name} is 0..{end - 1}, got {x}")
+
+
 class Wgmma:
     """T.cuda.wgmma."""
 
@@ -115,8 +124,8 @@ class Wgmma:
         _neighbours(what, per)
         if thread is None:
             thread = _core.op(state.context(what), "THREAD_IN_WG")
-        if isinstance(i, int) and not isinstance(i, bool) and i < 0:
-            raise ValueError(f"{what}: elements count from 0, got {i}")
+        _place_number(what, "i", i, 256)
+        _place_number(what, "thread", thread, 128)
         row = thread // 32 * 16 + thread % 32 // 4 + i // per % 2 * 8
         return row, thread % 4 * per + (i // (2 * per) * (4 * per) + i % per)
 
@@ -124,7 +133,10 @@ class Wgmma:
     def holder(row: Any, column: Any, *, per: int = 2) -> tuple[Any, Any]:
         """The thread of the warpgroup that holds the element at this row and column, and which of its elements it is:
         place(i, thread) turned round."""
-        _neighbours("T.cuda.wgmma.holder", per)
+        what = "T.cuda.wgmma.holder"
+        _neighbours(what, per)
+        _place_number(what, "row", row, 64)
+        _place_number(what, "column", column, 1024)
         thread = row // 16 * 32 + row % 8 * 4 + column // per % 4
         return thread, column // (4 * per) * (2 * per) + row // 8 % 2 * per + column % per
 
