@@ -146,10 +146,8 @@ emit_flag_is_off(const tx_func *f, const char *key)
     return false;
 }
 
-/* A kernel that begins before the one before it has ended: what it only reads may change under it, until it has waited. */
 typedef struct emit_search {
     tx_visitor v;
-    const tx_var *stored; /* looked for, or NULL: griddepcontrol.wait is */
     bool found;
 } emit_search;
 
@@ -158,21 +156,21 @@ emit_look(tx_visitor *v, const tx_node *n)
 {
     emit_search *s = (emit_search *)v;
     uint32_t nrows;
-    const tx_ptx_row *rows = n->op == TX_OP_PTX && !s->stored ? tx_ptx_rows(&nrows) : NULL;
 
-    s->found |= s->stored ? n->op == TX_OP_STORE && n->u.buf->data == s->stored
-                          : rows && strcmp(rows[n->u.ptx->row].emu, "griddep") == 0 &&
-                                strcmp(tx_ptx_choice(n->u.ptx, "op"), "wait") == 0;
+    s->found |= n->op == TX_OP_PTX && strcmp(tx_ptx_rows(&nrows)[n->u.ptx->row].emu, "griddep") == 0 &&
+                strcmp(tx_ptx_choice(n->u.ptx, "op"), "wait") == 0;
     return !s->found;
 }
 
+/* Whether the kernel may begin before the one before it has ended: it waits for it by griddepcontrol.wait. */
 static bool
-emit_finds(const tx_func *f, const tx_var *stored)
+emit_overlaps(const tx_func *f)
 {
-    emit_search s = {.v = {.enter = emit_look}, .stored = stored};
+    emit_search s = {.v = {.enter = emit_look}};
 
-    tx_walk(&s.v, f->body);
-    return s.found;
+    if (f->launch.pdl <= 0)
+        tx_walk(&s.v, f->body);
+    return f->launch.pdl > 0 || s.found;
 }
 
 static void
@@ -208,8 +206,8 @@ emit_params(em *e, tx_sb *o, const tx_func *f)
 {
     bool restrict_all =
              f->flags & TX_FUNC_KERNEL && !emit_flag_is_off(f, "tirx.noalias") && !emit_flag_is_off(f, "tir.noalias"),
-         overlaps = restrict_all && (f->launch.pdl > 0 || emit_finds(f, NULL)), first = true;
-    uint64_t mixed = restrict_all ? em_mixed_params(f) : 0;
+         first = true;
+    uint64_t mixed = restrict_all ? em_mixed_params(f, emit_overlaps(f)) : 0;
 
     for (uint32_t i = 0; i < f->nparams; i++) {
         if (f->params[i].flags & TX_PARAM_SHAPE_ONLY)
@@ -218,10 +216,7 @@ emit_params(em *e, tx_sb *o, const tx_func *f)
             tx_sb_puts(o, ", ");
         first = false;
         e->span = f->params[i].span ? f->params[i].span : f->span;
-        /* a pointer without stores that is __restrict__ is read by ld.global.nc, for memory that nobody changes */
-        emit_param(e, o, &f->params[i],
-                   restrict_all && !(mixed >> (i < 63 ? i : 63) & 1) &&
-                       (!overlaps || (f->params[i].var && emit_finds(f, f->params[i].var))));
+        emit_param(e, o, &f->params[i], restrict_all && !(mixed >> (i < 63 ? i : 63) & 1));
     }
 }
 

@@ -181,8 +181,8 @@ void em_ahead(em *e, const tx_node *n); /* before em_expr of a whole value: orde
 /* share.c */
 void em_share(em *e, const tx_node *n);
 
-/* mixed.c: parameters, as bits, whose read-only loads NVRTC could merge with loads of written memory */
-uint64_t em_mixed_params(const tx_func *f);
+/* mixed.c: parameters, as bits, that are only read and must not be __restrict__; overlaps: with the kernel before it */
+uint64_t em_mixed_params(const tx_func *f, bool overlaps);
 
 /* intrin.c */
 bool em_intrin(em *e, tx_sb *o, const tx_node *n, em_prec prec); /* false: not one of its ops */

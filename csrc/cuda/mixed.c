@@ -2,6 +2,7 @@
  * Where one arm of a branch loads from such memory and the other from memory that the kernel writes, it merges both into
  * one load of a chosen address and keeps the .nc (seen in NVRTC 13.0), so that stores of the kernel itself go unseen. The
  * read-only pointer of such a pair is not __restrict__: it loses the .nc, and nothing else, as the written one still is.
+ * Nor is any in a kernel that begins before the one before it has ended: what it only reads may change until it has waited.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/emit.h"
 
@@ -9,7 +10,8 @@
 typedef struct mixed_search {
     tx_map bits;     /* data variable -> its bit */
     tx_map loads;    /* node -> parameters that it loads from */
-    uint64_t stored; /* parameters that are stored to */
+    uint64_t stored; /* parameters that are stored to, or whose address is given away */
+    uint64_t sure;   /* those that are stored to */
     uint64_t mixed;
 } mixed_search;
 
@@ -37,7 +39,7 @@ mixed_loads(mixed_search *s, const tx_node *n)
     if (n->op == TX_OP_LOAD)
         found = mixed_bit(s, n->u.buf->data);
     else if (n->op == TX_OP_STORE)
-        s->stored |= mixed_bit(s, n->u.buf->data);
+        s->sure |= mixed_bit(s, n->u.buf->data);
     for (uint32_t i = 0; i < n->nargs; i++)
         found |= mixed_loads(s, n->arg[i]);
     if (n->op == TX_OP_ADDRESS_OF)
@@ -77,8 +79,9 @@ mixed_mark(mixed_search *s, const tx_node *n, uint64_t outside)
     }
 }
 
+/* Those from the 64th on share a bit, which says nothing of all of them. */
 uint64_t
-em_mixed_params(const tx_func *f)
+em_mixed_params(const tx_func *f, bool overlaps)
 {
     mixed_search s = {0};
 
@@ -86,7 +89,11 @@ em_mixed_params(const tx_func *f)
         if (f->params[i].buffer)
             tx_map_put_ptr(&s.bits, f->params[i].buffer->data,
                            (const void *)(uintptr_t)((uint64_t)1 << (i < 63 ? i : 63)));
-    if (mixed_loads(&s, f->body) & s.stored)
+    uint64_t loads = mixed_loads(&s, f->body);
+    s.stored |= s.sure;
+    if (overlaps)
+        s.mixed = f->nparams > 63 ? ~(s.sure & UINT64_MAX >> 1) : ~s.sure;
+    else if (loads & s.stored)
         mixed_mark(&s, f->body, 0);
     tx_map_free(&s.bits);
     tx_map_free(&s.loads);
