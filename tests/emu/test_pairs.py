@@ -29,7 +29,6 @@ E.CLASSES = (
 )
 PAIRS = E.load(HERE / "pairs")
 SEEDS = int(os.environ.get("TIRX_PAIR_SEEDS", "2"))
-PENDING: dict[str, str] = {}  # name: what is not found yet
 each = pytest.mark.parametrize("pair", PAIRS, ids=[f"{p.cls}-{p.name}" for p in PAIRS])
 
 
@@ -59,9 +58,7 @@ def fault(pair, report):
 
 
 @each
-def test_the_broken_kernel_is_told(pair, request):
-    if pair.name in PENDING:
-        request.applymarker(pytest.mark.xfail(reason=PENDING[pair.name], strict=True))
+def test_the_broken_kernel_is_told(pair):
     for _, report, _ in runs(pair, False, ["late"]):
         assert fault(pair, report) is None, fault(pair, report)
 
